@@ -104,7 +104,7 @@ class PassagesOf(StrEnum):
     PARAGRAPH = "paragraph"
     RESPONSE = "response"
     WHOLE = "whole"
-    """As RESPONSE, however long: what AutoNuggetizer assigns nuggets to."""
+    """A RESPONSE, however long: what AutoNuggetizer assigns nuggets to."""
 
 
 @dataclass(frozen=True, slots=True)

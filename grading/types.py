@@ -198,7 +198,7 @@ class Sentence:
 
     text: str
     citations: tuple[Citation, ...] | None
-    """As the file orders them. Empty where the sentence cites nothing, None where the file does not say."""
+    """The citations in the file's order; empty where the sentence cites nothing, None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)

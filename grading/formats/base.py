@@ -205,7 +205,7 @@ class Format:
     source: str
     """Where the format is described."""
     insist: Callable[[Path], Iterable[Any]] | None = None
-    """As `read` for a file that somebody has said to be of the format; None where `read` doubts nothing."""
+    """Like `read`, for a file that is declared to be of the format; None where `read` doubts nothing."""
 
     @property
     def is_read(self) -> bool:

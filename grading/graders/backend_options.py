@@ -76,7 +76,7 @@ class Option:
     fits: Callable[[Prompt], bool] = _every_prompt
     """Whether the option has a meaning for this prompt."""
     json_without: tuple[str, ...] = ()
-    """Of an option whose text is a JSON object: the names that it may not have. Empty for plain text."""
+    """The names that an option whose text is a JSON object may not have; empty for plain text."""
 
     @property
     def expected(self) -> str:

@@ -36,7 +36,7 @@ _KINDS = (
     ("call", re.compile("tool|function")),
     ("thought", re.compile("think|thought|reason")),
 )
-"""Of parts of a message, by what is in the name of their type."""
+"""Kinds of parts of a message, by what is in the name of their type."""
 _TEXT_KEYS = ("text", "content", "value", "output_text")
 _THOUGHT_KEYS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "summary")
 _STATUSES = (

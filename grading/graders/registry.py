@@ -57,13 +57,13 @@ class Backend:
     """Whether its model is behind a server, whose address and key `build` needs."""
 
     first_cells: int = 4
-    """Of a chunk of grading work, before the rate of the grader is known: enough to measure it."""
+    """Cells of a chunk of grading work before the grader's rate is measured: enough to measure it."""
     guessed_rate: float = 1.0
     """Cells a second that a worker is taken to grade until it was measured; 0 where no time can be told."""
     chunk_seconds: float = 10.0
     """A chunk takes about as long: a person who waits for a small job waits for one chunk of a large one."""
     chunk_cells: int = 0
-    """Of every chunk of grading work, whatever the rate; 0 where the rate decides."""
+    """Cells of every chunk of grading work, whatever the rate; 0 where the rate decides."""
     price_share: float = 1.0
     """The share of the model's price for a token that is paid."""
     takes: type[Options] = Options

@@ -170,7 +170,7 @@ class ItemMeasure(Measure):
     has_estimate: bool = False
     """`statistics.cover_estimate` estimates what people's ratings of all cells would give."""
     cells: CellCredits | None = None
-    """With it `statistics.linear_estimate` does, for runs with one passage a topic."""
+    """What `statistics.linear_estimate` needs for runs with one passage a topic."""
 
     @property
     def formula(self) -> Formula:

@@ -120,7 +120,7 @@ def in_prose(text: str, scale: Scale) -> int | None:
     readings: tuple[Callable[[str, Scale], set[int | None]], ...] = (
         _final,
         _after_lead_in,
-        _is_a,
+        _after_is_a,
         _whole_or_sentence,
     )
     for reading in readings:
@@ -181,7 +181,7 @@ def _after_lead_in(text: str, scale: Scale) -> set[int | None]:
     return ratings | {_alone_at(text, match.end(), scale) for match in patterns.phrases.finditer(text)}
 
 
-def _is_a(text: str, scale: Scale) -> set[int | None]:
+def _after_is_a(text: str, scale: Scale) -> set[int | None]:
     matches = (match for match in _IS_A.finditer(text) if not _is_denied(text, match.start()))
     ratings = {_alone_at(text, match.end(), scale) for match in matches}
     fitting = (match for match in NUMBER.finditer(text) if _IS_FITTING.match(text, match.end()))
@@ -228,7 +228,7 @@ def _alone_at(text: str, place: int, scale: Scale) -> int | None:
 class _LeadIns(NamedTuple):
     final: re.Pattern[str]
     labels: re.Pattern[str]
-    """With a colon, whatever follows the number: "Rating: 4 The passage ..."."""
+    """Labels with a colon, whatever follows the number: "Rating: 4 The passage ..."."""
     phrases: re.Pattern[str]
     """In a sentence, where the number must not count something."""
 

@@ -38,7 +38,7 @@ class ParseRule(StrEnum):
     RATING = "rating"
     """A number in the scale."""
     FINAL_SCORE = "final_score"
-    """As RATING, after some reasoning: the last "final score: n" decides."""
+    """A RATING after some reasoning: the last "final score: n" decides."""
     YES_NO = "yes_no"
     LABEL = "label"
     """One of the prompt's labels."""

@@ -231,9 +231,9 @@ def checks(units: Sequence[Unit], judged: Sequence[FloatArray], lengths: Sequenc
 
     `judged` and `lengths` have, by unit, the shape (passages,), NaN where they are not known.
     """
-    rated = [np.nonzero(unit.people != NOT_RATED) for unit in units]
+    rated = [np.nonzero(unit.human != NOT_RATED) for unit in units]
     parts = [
-        (unit.people[place], unit.reached[place], unit.strata[place], np.full(len(place[0]), number))
+        (unit.human[place], unit.reached[place], unit.strata[place], np.full(len(place[0]), number))
         for number, (unit, place) in enumerate(zip(units, rated, strict=True))
     ]
     cells = _Cells(*(np.concatenate(part) for part in zip(*parts, strict=True)))

@@ -34,7 +34,7 @@ class RatedCells:
     """Cells that people and the grader rated. Each array has shape (cells,); ratings are 0 to 5."""
 
     grader: Ints
-    people: Ints
+    human: Ints
     topics: Ints
     """Any number that is the same for cells of one topic."""
 
@@ -68,7 +68,7 @@ class Bias:
     bias: Estimate
     beyond_others: Estimate
     p: float
-    """Of `beyond_others`, adjusted for all groups of the table; NaN where the group is not compared."""
+    """The p-value of `beyond_others`, adjusted for all groups of the table; NaN if not compared."""
 
     @property
     def is_clear(self) -> bool:
@@ -103,7 +103,7 @@ def calibration(cells: RatedCells, *, min_grade: int) -> Calibration:
     >>> [(row.rating, row.cells, row.people.value, row.reached.value) for row in found.by_rating]
     [(0, 1, 0.0, 0.0), (2, 1, 1.0, 0.0), (4, 1, 2.0, 0.0), (5, 1, 5.0, 1.0)]
     """
-    difference = (cells.grader - cells.people).astype(np.float64)
+    difference = (cells.grader - cells.human).astype(np.float64)
     whole, size = np.ones(len(difference), dtype=np.bool_), np.abs(difference)
     means = _Means(cells.topics)
     return Calibration(
@@ -117,8 +117,8 @@ def calibration(cells: RatedCells, *, min_grade: int) -> Calibration:
             RatingRow(
                 rating,
                 int(rated.sum()),
-                means.of(cells.people, rated, _RATING),
-                means.of(cells.people >= min_grade, rated, _SHARE),
+                means.of(cells.human, rated, _RATING),
+                means.of(cells.human >= min_grade, rated, _SHARE),
             )
             for rating in LEVELS
             if (rated := cells.grader == rating).any()
@@ -128,7 +128,7 @@ def calibration(cells: RatedCells, *, min_grade: int) -> Calibration:
 
 def biases(cells: RatedCells, groups: Sequence[Group]) -> tuple[Bias, ...]:
     """Return the bias of each group, in their order, and whether it is clearly another than elsewhere."""
-    difference, means = (cells.grader - cells.people).astype(np.float64), _Means(cells.topics)
+    difference, means = (cells.grader - cells.human).astype(np.float64), _Means(cells.topics)
     return tuple(
         Bias(
             name,
@@ -150,7 +150,7 @@ def bias_p(cells: RatedCells, groups: Sequence[Group]) -> Floats:
     nothing differs, as in the wild cluster bootstrap with the null imposed (Cameron, Gelbach and Miller 2008,
     Review of Economics and Statistics 90), each in units of its own spread. NaN for groups of fewer topics.
     """
-    difference, means = (cells.grader - cells.people).astype(np.float64), _Means(cells.topics)
+    difference, means = (cells.grader - cells.human).astype(np.float64), _Means(cells.topics)
     p = np.full(len(groups), np.nan)
     compared = [place for place, (_, mask) in enumerate(groups) if means.are_enough(mask)]
     if compared and means.n_topics >= max_t.MIN_TOPICS:
@@ -204,7 +204,7 @@ def _difference(sums: Floats) -> Floats:
 
 
 def _kappa(cells: RatedCells) -> Estimate:
-    tables = contingencies(cells.grader, cells.people, cells.topics, levels=LEVELS)
+    tables = contingencies(cells.grader, cells.human, cells.topics, levels=LEVELS)
     return Estimate(
         float(weighted_kappa(tables.sum(axis=0))),
         statistic_interval(tables, weighted_kappa, bounds=COEFFICIENT),

@@ -32,17 +32,17 @@ from grading.arrays import take_rows
 LEVEL = 0.95
 METHOD = "credible interval of a stratified hierarchical model"
 MIN_ITEMS, CELLS_AN_ITEM = 10, 5
-"""With fewer items, or cells of each, nothing shows how misses cluster by item."""
+"""The fewest items, and cells of each, that show how misses cluster by item."""
 MIN_ABOVE = 30
 COVER_CELLS = 400
 """A sample of so many usually estimates to within 0.05 to 0.1."""
 N_STRATA = 4
 """Strata by grade and judgment; those without cells change nothing."""
 FEW_MISSES = 3
-"""With fewer in the sample the level of the interval is a lower bound."""
+"""The fewest misses in the sample for the interval to have its level; with fewer it is a lower bound."""
 NOT_RATED = -1
 SIGMA_SCALE = 1.5
-"""Of the half-normal prior of sigma: two items differ in their odds of an error by a factor of a few."""
+"""The scale of the half-normal prior of sigma: the odds of an error differ by a factor of a few."""
 PASSAGE_CORRELATION = 0.1
 """Assumed between the errors on one passage by two items; the sample does not show it."""
 DRAWS = 400
@@ -77,7 +77,7 @@ class Unit:
     """Shape (passages, items): the grader rates the cell at or above the threshold."""
     ranked: NDArray[np.int32]
     """Shape (runs, k): rows of the first k passages; -1 for one outside the pool, or padding."""
-    people: NDArray[np.int8]
+    human: NDArray[np.int8]
     """Shape (passages, items): 1 or 0 where people rated a sampled cell, at or above the threshold or not;
     NOT_RATED elsewhere.
     """
@@ -100,11 +100,11 @@ class SampleSize:
     below: int
     above: int
     items: int
-    """With at least CELLS_AN_ITEM sampled cells below the threshold, as far as they have so many."""
+    """Items with at least CELLS_AN_ITEM sampled cells below the threshold, or all of them if fewer."""
     needed_items: int
     needed_above: int
     misses: int = 0
-    """Of those below the threshold, cells that people rate at or above it."""
+    """Sampled cells below the threshold that people rate at or above it."""
 
     @property
     def cells(self) -> int:
@@ -147,9 +147,9 @@ def estimate(units: Sequence[Unit], *, level: float = LEVEL, seed: int = 0) -> E
     they looked, which was at half of the cells.
 
     >>> reached = np.tile([[True], [False]], (40, 10))
-    >>> people = np.where(np.arange(80)[:, np.newaxis] < 40, reached, NOT_RATED).astype(np.int8)
+    >>> human = np.where(np.arange(80)[:, np.newaxis] < 40, reached, NOT_RATED).astype(np.int8)
     >>> ranked = np.array([[0, 2, 4], [41, 43, 45]], dtype=np.int32)
-    >>> found = estimate([Unit(reached, ranked, people, np.full((2, 10), 0.1))])
+    >>> found = estimate([Unit(reached, ranked, human, np.full((2, 10), 0.1))])
     >>> found.value.round(2).tolist(), found.high.round(2).tolist()
     ([1.0, 0.01], [1.0, 0.11])
     """
@@ -173,11 +173,11 @@ def sample_size(units: Sequence[Unit]) -> SampleSize:
         in_top = np.zeros(len(unit.reached) + 1, dtype=np.bool_)
         in_top[unit.ranked] = True
         cells = np.broadcast_to(in_top[:-1, np.newaxis], unit.reached.shape)
-        rated = cells & (unit.people != NOT_RATED)
+        rated = cells & (unit.human != NOT_RATED)
         sampled = np.append(sampled, (rated & ~unit.reached).sum(axis=0))
         there = np.append(there, (cells & ~unit.reached).sum(axis=0))
         above += int((rated & unit.reached).sum())
-        misses += int((cells & (unit.people == 1) & ~unit.reached).sum())
+        misses += int((cells & (unit.human == 1) & ~unit.reached).sum())
         above_there += int((cells & unit.reached).sum())
     enough = (there > 0) & (sampled >= np.minimum(CELLS_AN_ITEM, there))
     return SampleSize(
@@ -195,9 +195,9 @@ def _counts(unit: Unit) -> tuple[NDArray[np.int64], Mask]:
 
     The counts have the shape (strata, runs, items), the hits (runs, items).
     """
-    is_open, strata = unit.people == NOT_RATED, unit.strata
+    is_open, strata = unit.human == NOT_RATED, unit.strata
     unrated = [take_rows(is_open & (strata == number), unit.ranked).sum(axis=1) for number in range(N_STRATA)]
-    return np.stack(unrated), np.asarray(take_rows(unit.people == 1, unit.ranked).any(axis=1))
+    return np.stack(unrated), np.asarray(take_rows(unit.human == 1, unit.ranked).any(axis=1))
 
 
 def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
@@ -205,7 +205,7 @@ def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
     within = [unit.strata == number for unit in units]
     hits, rated = (
         np.concatenate([(of & cells).sum(axis=0) for of, cells in zip(masks, within, strict=True)])
-        for masks in ([unit.people == 1 for unit in units], [unit.people != NOT_RATED for unit in units])
+        for masks in ([unit.human == 1 for unit in units], [unit.human != NOT_RATED for unit in units])
     )
     kinds, kind, n = np.unique(
         np.column_stack([hits, rated]), axis=0, return_inverse=True, return_counts=True
@@ -243,7 +243,7 @@ def _expected_rate(units: Sequence[Unit], number: int) -> float:
     """
     if not any(unit.relevant is not None and unit.relevant.any() for unit in units):
         return 0.5
-    cells = [unit.people[unit.strata % 2 == number % 2] for unit in units]
+    cells = [unit.human[unit.strata % 2 == number % 2] for unit in units]
     hits = sum(int((each == 1).sum()) for each in cells)
     rated = sum(int((each != NOT_RATED).sum()) for each in cells)
     return (hits + 0.5) / (rated + 1)
@@ -290,7 +290,7 @@ def _passage_factor(units: Sequence[Unit], missed: Floats, adds: Floats, rates: 
     shared, start = np.zeros(len(adds)), 0
     for unit in units:
         items = slice(start, start := start + unit.reached.shape[1])
-        doubt = np.where(unit.people == NOT_RATED, odds[unit.strata], 0.0)
+        doubt = np.where(unit.human == NOT_RATED, odds[unit.strata], 0.0)
         doubt = take_rows(doubt, unit.ranked)
         together = np.minimum(PASSAGE_CORRELATION * (doubt.transpose(0, 2, 1) @ doubt), LARGEST_EXPONENT)
         chances = missed[:, items]

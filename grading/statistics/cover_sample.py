@@ -17,7 +17,7 @@ score is the sum of the credits times the run's weights. The grader has a credit
 those of the sample. With a the weights over the chances of being drawn, and sums over the sample but for F
 and W, which are over all units of the run:
 
-    score = lambda F + W sum a (people - lambda grader) / sum a
+    score = lambda F + W sum a (human - lambda grader) / sum a
 
 F is the run's score by the grader, W the sum of its weights. lambda is the power tuning of PPI++, estimated
 for each run: 0 where the grader says nothing of people, so that the estimate is never much worse than without
@@ -185,7 +185,7 @@ class Units:
     """Shape (runs, units): what the credit of a unit adds to the run's score."""
     grader: Floats
     """Shape (units,): its credit, 0..1."""
-    people: Floats
+    human: Floats
     """Shape (units,): the credit of the sampled ones; NaN elsewhere."""
     chances: Floats
     """Shape (units,): with which each sampled one was drawn."""
@@ -207,17 +207,17 @@ def linear_estimate(units: Units, *, level: float = LEVEL) -> LinearEstimates:
     """Return the score by people of every run, with its interval; a finite population: all rated is certain.
 
     >>> grader = np.tile([1.0, 0.0], 50)
-    >>> people = np.where(np.arange(100) < 40, grader, np.nan)
-    >>> people[0] = 0.0
-    >>> units = Units(np.full((1, 100), 0.01), grader, people, np.full(100, 0.4))
+    >>> human = np.where(np.arange(100) < 40, grader, np.nan)
+    >>> human[0] = 0.0
+    >>> units = Units(np.full((1, 100), 0.01), grader, human, np.full(100, 0.4))
     >>> estimates = linear_estimate(units)
     >>> [each.round(2).item() for each in (estimates.value, estimates.low, estimates.high)]
     [0.48, 0.43, 0.52]
     """
     from scipy.special import stdtrit  # a tenth of a second that commands start without
 
-    is_rated = ~np.isnan(units.people)
-    people, grader = units.people[is_rated], units.grader[is_rated]
+    is_rated = ~np.isnan(units.human)
+    human, grader = units.human[is_rated], units.grader[is_rated]
     chances = _without_rounding(units.chances[is_rated])
     drawn = units.weights[:, is_rated] / chances
     n = (drawn > 0).sum(axis=1)
@@ -225,16 +225,16 @@ def linear_estimate(units: Units, *, level: float = LEVEL) -> LinearEstimates:
         total = drawn.sum(axis=1)
         shares = drawn / total[:, np.newaxis]
         spread = drawn**2 * (1 - chances)
-        off_people = people - (shares @ people)[:, np.newaxis]
+        off_human = human - (shares @ human)[:, np.newaxis]
         off_grader = grader - (shares @ grader)[:, np.newaxis]
-        covariance = (spread * off_people * off_grader).sum(axis=1)
+        covariance = (spread * off_human * off_grader).sum(axis=1)
         variance = (spread * off_grader**2).sum(axis=1)
         tuning = np.where(variance > 0, np.clip(covariance / variance, 0, 1), 0.0)
         leverage = shares + np.where(variance > 0, 1 / variance, 0.0)[:, np.newaxis] * spread * off_grader**2
-        residuals = (off_people - tuning[:, np.newaxis] * off_grader) / np.maximum(1 - leverage, 0.5)
+        residuals = (off_human - tuning[:, np.newaxis] * off_grader) / np.maximum(1 - leverage, 0.5)
         of_run = units.weights.sum(axis=1)
         value = tuning * (units.weights @ units.grader) + of_run * (
-            shares @ people - tuning * (shares @ grader)
+            shares @ human - tuning * (shares @ grader)
         )
         squares = (spread * residuals**2).sum(axis=1)
         floor = spread.sum(axis=1) * _DOUBTED / (n + 1)

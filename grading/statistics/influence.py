@@ -107,7 +107,7 @@ class Influence:
     largest_move: int
     """Places that the run which moves most rises or falls."""
     mean_change: float | None
-    """Of the runs' scores; above 0 where the item is harder than the others. None where none is left."""
+    """The mean change of scores; above 0 where the item is harder than others, None where none is left."""
 
 
 def influences(board: Scores, without: Scores) -> list[Influence]:
@@ -200,7 +200,7 @@ class Side:
 
     item_ids: tuple[str, ...]
     doc_ids: tuple[str, ...]
-    """Of the k passages; those outside the pool too, they have no rating."""
+    """The doc ids of the k passages, also of those outside the pool, which have no rating."""
     reached: NDArray[np.bool_]
     """Shape (passages, items): whether the rating counts."""
     shares: NDArray[np.float64]

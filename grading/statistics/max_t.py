@@ -40,7 +40,7 @@ DRAWS = RESAMPLES
 EXACT_TOPICS = 14
 """Up to so many topics all 2^(topics - 1) flips are counted: a flip and its opposite are as extreme."""
 MIN_TOPICS = 6
-"""With fewer topics no difference can be clear: of five, 1 flip in 16 is as extreme as the most extreme."""
+"""The fewest topics for a clear difference: of five, 1 flip in 16 is as extreme as the most extreme."""
 _HALVINGS = 20
 """After them an end of an interval is known to a millionth of the range of the differences."""
 _ROUNDING = 1e-9

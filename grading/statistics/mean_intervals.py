@@ -40,8 +40,9 @@ MIN_TOPICS = 5
 """Fewer say nothing of other topics."""
 _ROUNDING = 1e-9
 _LEAST_SPREAD = 0.3
-"""Of a resample, in standard deviations of the sample: where nearly equal values are drawn again and again,
-the interval would be endless.
+"""The least spread of a resample, in standard deviations of the sample.
+
+Without it the interval would be endless where nearly equal values are drawn again and again.
 """
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]

@@ -48,7 +48,10 @@ Ints = NDArray[np.int64]
 
 
 PRIOR_SD = 10.0
-"""Of `b` and `t`, with the mean 0: keeps them finite where the score is always right."""
+"""The standard deviation of the prior of `b` and `t`, whose mean is 0.
+
+It keeps them finite where the score is always right.
+"""
 _STEPS = 40
 _LONGEST_STEP = 5.0
 _SAME = 1e-9
@@ -195,7 +198,7 @@ class Explained:
     same_side: Share
     """The share of the decided votes for the answer with the higher score; equal scores count half."""
     accuracy: Share
-    """Of all votes: the share that is predicted on topics that the model has not seen."""
+    """The share of all votes that is predicted on topics that the model has not seen."""
     baseline: Share
     """The same without the score: how often people call it a tie is all that is known."""
     gain: Share

@@ -150,7 +150,7 @@ class JsonLines(BaseRenderer):
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
     ) -> bytes:
-        """Errors are one line."""
+        """Return an error as one line."""
         return _line(data)
 
 
@@ -249,9 +249,7 @@ class ListResource(Resource):
 
 
 def columns(serializer: type[Serializer[Any]]) -> dict[str, str]:
-    """Return the columns of a row by the names of its fields, as `QuerySet.values_list` takes them; `pk`
-    first.
-    """
+    """Return the columns of a row for `QuerySet.values_list`, by the names of its fields; `pk` first."""
     fields = serializer().get_fields()
     return {name: (field.source or name).replace(".", "__") for name, field in fields.items()}
 

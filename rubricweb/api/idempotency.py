@@ -116,7 +116,7 @@ def done_once(write: Write[View, P]) -> Write[View, P]:
 
 
 def uploaded_once(write: Write[View, P]) -> Write[View, P]:
-    """As `done_once`, for writes that take a file: outside of a transaction, so that nobody waits for it.
+    """Do a write that takes a file once a key, like `done_once`, but outside of a transaction.
 
     A request with the key of one that is being worked on is answered with 409. If the server was stopped
     before it had answered, that ends after `settings.LEASE_SECONDS`: then the answer tells what was made, or

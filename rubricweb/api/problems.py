@@ -36,7 +36,7 @@ class RequestProblem(exceptions.APIException):
     def __init__(
         self, status: HTTPStatus, detail: str, *, wait: int | None = None, **members: object
     ) -> None:
-        """`wait` is in how many seconds it may be sent again."""
+        """Make a problem; `wait` is in how many seconds the request may be sent again."""
         super().__init__(detail)
         self.status_code = status
         self.wait = wait

@@ -97,10 +97,10 @@ def file_path(label: str, number: int) -> str:
 
 
 def line_of(values: list[Any]) -> str:
-    """Return one row as JSON, the same for the same values on every database.
+    r"""Return one row as JSON, the same for the same values on every database.
 
     >>> line_of([1, {"b": 1e20, "a": "\u00fc"}, None])
-    '[1,{"a":"\\\\u00fc","b":100000000000000000000},null]\\n'
+    '[1,{"a":"\\u00fc","b":100000000000000000000},null]\n'
     """
     text = _dumped(values)
     if "e+" in text or "-0.0" in text:

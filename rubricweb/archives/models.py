@@ -70,7 +70,7 @@ class Restoration(Task):
     """An uploaded archive of which a worker makes a collection."""
 
     file_name = models.CharField(max_length=NAME_LIMIT)
-    """As uploaded."""
+    """The name of the file as it was uploaded."""
     size = models.PositiveBigIntegerField(default=0)
     """Bytes."""
     slug = models.CharField(max_length=80, blank=True)

@@ -136,8 +136,9 @@ def delete_collection(collection: Collection, *, by: User | None) -> dict[str, i
 
 
 def hide_collection(collection: Collection, *, by: User | None) -> None:
-    """Make it gone for everybody; `remove_hidden` removes its rows. Raises CannotDelete while work for it is
-    under way. Its slug is free again.
+    """Hide a collection from everybody, and free its slug; `remove_hidden` removes its rows.
+
+    Raises CannotDelete while work for it is under way.
     """
     if reason := why_not(collection):
         raise CannotDelete(reason)
@@ -229,7 +230,7 @@ def removal_of_run(run: Run) -> Removal:
     brought = Passage.objects.filter(pk__in=_brought_by(run))
     stands = [*_standing_on(Run.objects.filter(pk=run.pk)), *_standing_on(brought)]
     objection = "It counts on boards and in pools: withdraw it first." if run.is_accepted else ""
-    return Removal(_words(run.rankings.all(), run.responses.all()), stands, objection)
+    return Removal(_counts(run.rankings.all(), run.responses.all()), stands, objection)
 
 
 def removal_of_bank(bank: Bank) -> Removal:
@@ -241,8 +242,8 @@ def removal_of_bank(bank: Bank) -> Removal:
     stands = [
         line for rows in (Bank.objects.filter(pk=bank.pk), items, wordings) for line in _standing_on(rows)
     ]
-    stands += _words(PublicBoard.objects.filter(pk__in=named))
-    return Removal(_words(items, bank.versions.all()), list(dict.fromkeys(stands)))
+    stands += _counts(PublicBoard.objects.filter(pk__in=named))
+    return Removal(_counts(items, bank.versions.all()), list(dict.fromkeys(stands)))
 
 
 @transaction.atomic
@@ -301,9 +302,9 @@ def _standing_on(rows: QuerySet[Any]) -> list[str]:
     for relation in rows.model._meta.get_fields(include_hidden=True):
         if isinstance(relation, ForeignObjectRel) and relation.related_model not in PARTS[rows.model]:
             others = relation.related_model._base_manager.filter(**{f"{relation.field.name}__in": keys})
-            lines += _words(others)
+            lines += _counts(others)
     return lines
 
 
-def _words(*tables: QuerySet[Any]) -> list[str]:
+def _counts(*tables: QuerySet[Any]) -> list[str]:
     return list(filter(None, map(counted, tables)))

@@ -86,7 +86,7 @@ class RestoreForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def archive(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The newest archive of the collection; POST makes another."""
+    """Show the newest archive of the collection; POST makes another."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     if request.method == "POST":
         return redirect(actions.start_archive(collection, by=request.user))

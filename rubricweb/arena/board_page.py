@@ -34,7 +34,7 @@ VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")
 PICTURE = "svg"
 EVENTS = "jsonl"
-"""Of votes only: what an import reads again."""
+"""The format of votes that an import reads again; boards have none."""
 
 
 class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena

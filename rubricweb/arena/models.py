@@ -83,7 +83,7 @@ class FreshAnswer(AnswerChunk):
     system = models.CharField(max_length=40)
     """Key of `asking.SYSTEMS`."""
     spec = models.JSONField()
-    """As `systems.models.spec_as_json` writes a SystemSpec."""
+    """A SystemSpec as `systems.models.spec_as_json` writes it."""
 
     class Meta:
         ordering = ("number",)

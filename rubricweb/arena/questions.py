@@ -120,7 +120,7 @@ def _cost(writer: Writer) -> float | None:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HtmxRequest, slug: str) -> HttpResponse:
-    """A question of one's own, answered by two systems; POST has it answered."""
+    """Show the form of a question of one's own; POST has two systems answer it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
     form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
@@ -135,7 +135,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def pending(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
-    """How far the answers of a battle are; says nothing of either."""
+    """Show how far the answers of a battle are, and nothing of either."""
     question = _question(request, slug, battle_id)
     context = {"collection": question.collection, "battle": question.battle, "question": question}
     return render(request, "arena/_pending.html", context | selectors.waiting(question))

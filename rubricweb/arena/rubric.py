@@ -160,10 +160,10 @@ class Disagreement:
     rubric: Side
     people: Side
     items: int
-    """Of the topic."""
+    """Items of the topic."""
     ties: int
     reasons: tuple[Reason, ...]
-    """Of the people who contradict the rubric."""
+    """Reasons of the people who contradict the rubric."""
     missing: int
     """Cells of the two answers that are not graded, or hidden from the reader."""
 
@@ -212,17 +212,17 @@ class _Difference:
 
     topic_id: int
     rubric: int
-    people: int
+    voters: int
     by_run: Mapping[int, Coverage]
     votes: Mapping[int, int]
     """Run -> number of votes for it; 0 for ties."""
     battles: tuple[int, ...]
-    """Of the people who contradict the rubric."""
+    """Battles of the people who contradict the rubric."""
 
     @property
     def margin(self) -> tuple[int, int]:
-        more = self.by_run[self.rubric].covered - self.by_run[self.people].covered
-        return self.votes[self.people] - self.votes[self.rubric], more
+        more = self.by_run[self.rubric].covered - self.by_run[self.voters].covered
+        return self.votes[self.voters] - self.votes[self.rubric], more
 
 
 def _explained(votes: list[CountedVote], scores: Mapping[Place, float]) -> Explained:
@@ -244,11 +244,11 @@ def _disagreements(votes: list[CountedVote], covered: Mapping[Place, Coverage]) 
         first, second = (covered[run, topic] for run in pair)
         balance, more = sum(outcomes), first.covered - second.covered
         if balance * more < 0:
-            rubric, people = pair if more > 0 else pair[::-1]
+            rubric, voters = pair if more > 0 else pair[::-1]
             wins = {pair[0]: outcomes.count(1), pair[1]: outcomes.count(-1), 0: outcomes.count(0)}
             by_run = dict(zip(pair, (first, second), strict=True))
-            battles = tuple(vote.battle_id for vote in of_pair if vote.outcome_of(people) == 1)
-            differences.append(_Difference(topic, rubric, people, by_run, wins, battles))
+            battles = tuple(vote.battle_id for vote in of_pair if vote.outcome_of(voters) == 1)
+            differences.append(_Difference(topic, rubric, voters, by_run, wins, battles))
     return sorted(
         differences,
         key=lambda difference: (
@@ -262,7 +262,7 @@ def _disagreements(votes: list[CountedVote], covered: Mapping[Place, Coverage]) 
 def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ...]:
     topics = Topic.objects.in_bulk([difference.topic_id for difference in differences])
     runs = Run.objects.in_bulk(
-        [run for difference in differences for run in (difference.rubric, difference.people)]
+        [run for difference in differences for run in (difference.rubric, difference.voters)]
     )
     visible_names = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
     names = dict(zip(runs, visible_names, strict=True))
@@ -271,8 +271,8 @@ def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ..
     return tuple(
         Disagreement(
             topic=topics[difference.topic_id],
-            rubric=_side(difference, difference.rubric, difference.people, names),
-            people=_side(difference, difference.people, difference.rubric, names),
+            rubric=_side(difference, difference.rubric, difference.voters, names),
+            people=_side(difference, difference.voters, difference.rubric, names),
             items=len(difference.by_run[difference.rubric].items),
             ties=difference.votes[0],
             reasons=tuple(reasons[battle] for battle in difference.battles if battle in reasons),

@@ -190,7 +190,7 @@ class Standing:
     left: int
     """Pairs of answers that they have not seen."""
     battles: tuple[tuple[Battle, Vote | None], ...]
-    """With the last event of each, the newest first; at most SHOWN_BATTLES."""
+    """Battles with the last event of each, the newest first; at most SHOWN_BATTLES."""
 
 
 def standing(collection: Collection, person: User) -> Standing:

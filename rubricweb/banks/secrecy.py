@@ -36,7 +36,7 @@ def readable(rows: Rows, *wordings: str) -> Rows:
     now = reader()
     if now.sees_everything:
         return rows
-    return rows.filter(reduce(and_, (_is_shown(now.user, path) for path in wordings or ("revision",))))
+    return rows.filter(reduce(and_, (_visible_to(now.user, path) for path in wordings or ("revision",))))
 
 
 def public(rows: Rows, wording: str = "revision") -> Rows:
@@ -44,7 +44,7 @@ def public(rows: Rows, wording: str = "revision") -> Rows:
     return rows.filter(~Q(**{f"{wording}__is_secret": True}))
 
 
-def _is_shown(user: User | None, path: str) -> Q:
+def _visible_to(user: User | None, path: str) -> Q:
     if user is not None and user.is_superuser:
         return Q()
     steps = f"{path}__" if path else ""

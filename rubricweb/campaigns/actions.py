@@ -43,7 +43,7 @@ class CampaignPlan:
     name: str
     mode: Campaign.Mode = Campaign.Mode.BLIND
     assessors: int = 1
-    people: tuple[User, ...] = ()
+    raters: tuple[User, ...] = ()
     """Who may take turns; empty for every assessor."""
 
 
@@ -65,7 +65,7 @@ def open_campaign(
     if choice.bank.collection.campaigns.filter(name=plan.name).exists():
         raise UnfitCampaign(f"A campaign has the name \u201c{plan.name}\u201d already.")
     campaign = _campaign(choice, plan, by, seed=seed, drawn=drawn)
-    campaign.people.set(plan.people)
+    campaign.people.set(plan.raters)
     cells = _frozen(campaign, drawn.cells)
     Turn.objects.bulk_create(
         (
@@ -204,8 +204,9 @@ def _standing(bank: Bank, by: User) -> Campaign:
 
 
 def _joined(campaign: Campaign, cells: list[human_ratings.Cell]) -> list[CampaignCell]:
-    """Return the campaign's rows of these cells, new ones at its end; cells of items that are secret or not
-    in the bank are left out.
+    """Return the campaign's rows of these cells, new ones at its end.
+
+    Cells of items that are secret or not in the bank are left out.
     """
     by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
     handed_out = {"revision__in": {cell.revision_id for cell in cells}, "revision__is_secret": False}
@@ -230,11 +231,11 @@ def _joined(campaign: Campaign, cells: list[human_ratings.Cell]) -> list[Campaig
 def rate(
     cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "", hold: int = 0
 ) -> Turn:
-    """Hand in a rating, where `seen` is the number of `by`'s latest event for the cell, and lease further
-    cells until `by` holds `hold`.
+    """Hand in a rating, and lease further cells until `by` holds `hold`.
 
-    A rating that comes after its lease ended, when somebody else has the cell, counts as an additional turn.
-    Sent twice, it is saved once. Raises what `grades.human_ratings.rate_cell` raises.
+    `seen` is the number of `by`'s latest event for the cell. A rating that comes
+    after its lease ended, when somebody else has the cell, counts as an additional turn. Sent twice, it is
+    saved once. Raises what `grades.human_ratings.rate_cell` raises.
     """
     place = cell.human_cell
     with human_ratings.saved_once(place, by=by, seen=seen):

@@ -1,5 +1,6 @@
-"""What assessors may not see yet of a cell that they shall rate: other people's ratings; if blind, grades
-too.
+"""What assessors may not see yet of a cell that they shall rate.
+
+These are other people's ratings and, in a blind campaign, grades.
 
 `grades.visibility` calls `cells_to_rate` wherever ratings are read.
 """

@@ -152,7 +152,7 @@ def preview_of(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: f
         passages=len({(cell.topic, cell.passage) for cell in drawn.cells}),
         items=len({cell.item for cell in drawn.cells}),
         assessors=plan.assessors,
-        people=len(plan.people) or everybody,
+        people=len(plan.raters) or everybody,
         seconds=seconds or measured or SECONDS,
         is_measured=measured is not None,
         pairs=() if is_of_sums else close_pairs(inputs, drawn),

@@ -123,8 +123,10 @@ def by_disagreement(cells: Cells) -> Floats:
 
 
 def by_rank(cells: Cells, ranked: Rows) -> Floats:
-    """Return the priorities of the default order: the cells that the grader rates at the threshold or above
-    come first, and before them those whose passage some run ranks higher; then the others in the same way.
+    """Return the priorities of the default order.
+
+    Cells that the grader rates at the threshold or above come before the others; among either, cells whose
+    passage some run ranks higher come first.
 
     `ranked` has the first k passages of the runs as rows, or -1; cells of other passages have 0.
 
@@ -279,10 +281,10 @@ class SampledUnits:
 def sampled_units(
     topics: Sequence[Cells], flips: Sequence[Floats], *, are_passages: bool, n_cells: int | None
 ) -> SampledUnits:
-    """Gather the units of what the runs rank, and how many of them `n_cells` cells are; by default as many as
-    give the mean run A_RUN units.
+    """Gather the units of what the runs rank, and how many of them `n_cells` cells are.
 
-    `flips` has, by topic, the shape (passages, items): the chance that people turn the grader's rating.
+    By default they are as many as give the mean run A_RUN units. `flips` has, by topic, the chance
+    that people turn the grader's rating, shape (passages, items).
     """
     places: list[tuple[Place, ...]] = []
     doubts, weights = [], []

@@ -288,9 +288,9 @@ def submissions(slug: str) -> Listing[rows.Document]:
     return pages(_of(slug, "submissions"), {})
 
 
-def submit(slug: str, call_id: int, path: str | Path, **said: str) -> Steps[rows.Document]:
-    """Submit a run to a call, with what is said of it: `description`, `type`, `team`... See `submission`."""
-    return document(upload(_of(slug, "calls", call_id, "submissions"), [Path(path)], said))
+def submit(slug: str, call_id: int, path: str | Path, **described: str) -> Steps[rows.Document]:
+    """Submit a run to a call, described by `description`, `type`, `team`... See `submission`."""
+    return document(upload(_of(slug, "calls", call_id, "submissions"), [Path(path)], described))
 
 
 def submission(slug: str, submission_id: int) -> Steps[rows.Document]:

@@ -99,8 +99,9 @@ class Client:
         timeout: float = TIMEOUT,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`url` and `token` are those of RUBRIC_URL and RUBRIC_TOKEN where they are not given; `transport`
-        is httpx's. Raises Misconfigured where one of the two is missing.
+        """Connect to the server at `url` with `token`, by default those of RUBRIC_URL and RUBRIC_TOKEN.
+
+        `transport` is httpx's. Raises Misconfigured where the address or the token is missing.
         """
         settings = _settings(url, token, timeout)
         self._http = httpx.Client(**settings, transport=transport)
@@ -218,7 +219,7 @@ class AsyncClient:
         timeout: float = TIMEOUT,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """As `Client`."""
+        """Connect with the same arguments as `Client`."""
         settings = _settings(url, token, timeout)
         self._http = httpx.AsyncClient(**settings, transport=transport)
 
@@ -286,7 +287,7 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
 
 
 async def _alines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """As `_lines`."""
+    """Yield the lines of a response, like `_lines`."""
     rest = b""
     async for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")

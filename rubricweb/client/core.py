@@ -28,7 +28,7 @@ LONGEST_PAUSE = 120.0
 """Seconds. A server that asks for more is not waited for."""
 LATER = (429, 502, 503, 504)
 IN_USE = 409
-"""With a Retry-After: the request that was sent before is being worked on, or its server was stopped."""
+"""The status, with a Retry-After, of a request whose first try is worked on or met a stopped server."""
 PAGE = 1_000
 """Rows a page."""
 JSON_LINES = "application/x-ndjson"

@@ -116,7 +116,7 @@ class ChangedMeanwhile(Conflict):
     @property
     def ours(self) -> str | None:
         """The wording that was sent; None where the change was no rewording."""
-        return self._sent
+        return self._own_text
 
     def __init__(
         self,
@@ -124,11 +124,11 @@ class ChangedMeanwhile(Conflict):
         members: Mapping[str, Any],
         *,
         wait: float | None = None,
-        sent: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(status, members, wait=wait)
-        text = (sent or {}).get("text")
-        self._sent = None if text is None else str(text)
+        text = (body or {}).get("text")
+        self._own_text = None if text is None else str(text)
 
 
 class Invalid(ProblemAnswer):
@@ -151,12 +151,12 @@ _BY_STATUS: dict[int, type[ProblemAnswer]] = {
 }
 
 
-def problem_of(response: httpx.Response, sent: Mapping[str, Any] | None = None) -> ProblemAnswer:
-    """Return the exception for an answer of status 400 or more. `sent` is the body of the request."""
+def problem_of(response: httpx.Response, body: Mapping[str, Any] | None = None) -> ProblemAnswer:
+    """Return the exception for an answer of status 400 or more. `body` is that of the request."""
     members = _members(response)
     wait = seconds_to_wait(response)
     if response.status_code == 412 and isinstance(members.get("now"), dict):
-        return ChangedMeanwhile(412, members, wait=wait, sent=sent)
+        return ChangedMeanwhile(412, members, wait=wait, body=body)
     return _BY_STATUS.get(response.status_code, ProblemAnswer)(response.status_code, members, wait=wait)
 
 

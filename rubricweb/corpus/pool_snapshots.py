@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 READ_AT_ONCE = 100
 WRITTEN_AT_ONCE = 200
 Topics = Sequence[tuple[TopicPool, frozenset[int]]]
-"""With the pooled passages of each that do not count."""
+"""Topics, each with its pooled passages that do not count."""
 
 
 def read(stamp: int, run_pks: Sequence[int], topics: Collection[tuple[int, str]]) -> Topics | None:

@@ -40,7 +40,7 @@ class PoolRule:
 
     @property
     def words(self) -> str:
-        """ "top 20, manual runs 50, of 3 runs"."""
+        """The rule in words: "top 20, manual runs 50, of 3 runs"."""
         types = [f"{name} runs {depth}" for name, depth in self.by_type.items()]
         return ", ".join([f"top {self.depth}", *types, *([f"of {len(self.runs)} runs"] if self.runs else [])])
 

@@ -72,10 +72,9 @@ def demo_files(folder: Path) -> ImportFiles:
 
 @transaction.atomic
 def load_demo(folder: Path = FOLDER) -> Collection:
-    """Import the collection of `folder`, make the accounts, and grade every cell with the lexical baseline,
-    in this process.
+    """Import the collection of `folder`, make the accounts, and grade every cell in this process.
 
-    All or nothing: an interrupted start is repeated by the next.
+    The grader is the lexical baseline. All or nothing: an interrupted start is repeated by the next.
     """
     import_collection(SLUG, files=demo_files(folder), by=None)
     collection: Collection = Collection.objects.get(slug=SLUG)

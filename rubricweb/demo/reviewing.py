@@ -196,8 +196,9 @@ def _near_truth(cells: Iterable[CampaignCell]) -> dict[int, int]:
 
 
 def _nearly(ratings: Mapping[int, int]) -> dict[int, int]:
-    """Return what another careful reader would say: now and then one more or less, on the same side of the
-    threshold.
+    """Return the ratings of another careful reader.
+
+    Now and then one is a level higher or lower, on the same side of the threshold.
     """
     moved = {cell: rating + _step(f"reader {place}") for place, (cell, rating) in enumerate(ratings.items())}
     same_side = ({0, 1, 2, 3}, {4, 5})

@@ -203,7 +203,7 @@ class WeightTrialForm(forms.Form):
     def __init__(self, address: QueryDict, items: list[Item]) -> None:
         super().__init__(address if "tried" in address else _standing(address, items), auto_id="trial-%s")
         self.items = items
-        self._sent = address
+        self._address = address
         listed = self.fields
         choices = [(str(item.pk), str(item)) for item in items]
         listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
@@ -235,7 +235,7 @@ class WeightTrialForm(forms.Form):
 
     def address(self, *, measure: str) -> str:
         """Return the query string of these settings by another measure."""
-        address = self._sent.copy()
+        address = self._address.copy()
         for name in ("csrfmiddlewaretoken", "look"):
             address.pop(name, None)
         address["measure"] = measure

@@ -203,7 +203,7 @@ class LabelCount:
     passages: int
     changed: int
     crossing: int
-    """Those of them that are covered on one side only."""
+    """The number of them that are covered on one side only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 
 @require_safe
 def bank_losses(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """The whole list of what the file would lack, as text."""
+    """Download the whole list of what the file would lack, as text."""
     bank, form = _form(request, slug, bank_id)
     if not form.is_valid():
         return _back(bank, request)
@@ -226,7 +226,10 @@ def bank_losses(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 
 
 def _form(request: HtmxRequest, slug: str, bank_id: int) -> tuple[Bank, BankExportForm]:
-    """Foreign parts may hold what assessors shall not read, such as assignments by a model."""
+    """Return a bank and its form of exports, for people who may edit it.
+
+    Foreign parts may hold what assessors shall not read, such as assignments by a model.
+    """
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     bank: Bank = get_object_or_404(collection.banks.select_related("collection"), pk=bank_id)
     held = roles.require(request.user, collection, roles.TO_EDIT_BANK)

@@ -108,7 +108,7 @@ def topics_page(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The topics in the format of the address, or without one in that in which most came."""
+    """Download the topics in the format of the address, or by default in that in which most came."""
     collection = collection_with_topics(request.user, slug)
     back = "exports:topics" if roles.holds(request.user, collection, roles.TO_VIEW) else "submissions:submit"
     form = TopicFormatForm(request.GET)

@@ -76,7 +76,10 @@ class FileForm(AddressForm):
 
 @require_safe
 def human_grades(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """Every event. Only for people who see all ratings, since others may still have to rate the cells."""
+    """Download every event of ratings.
+
+    Only people who see all ratings may, since others may still have to rate the cells.
+    """
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     count_ratings(collection.pk)  # before the headers are written
     form = FileForm(request.GET)
@@ -86,7 +89,7 @@ def human_grades(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def random_cells(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The cells that campaigns drew at random."""
+    """Download the cells that campaigns drew at random."""
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     form = FileForm(request.GET)
     return _download(random_cell_lines(collection), form, RandomCellLine, f"{slug}_random_cells")
@@ -191,7 +194,7 @@ def _cell(value: object) -> str:
 
 @require_safe
 def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
-    """Scores by topic, labels as qrels (both by the parameters of the board), or every label as JSONL."""
+    """Download scores by topic or labels as qrels, by the parameters of the board, or all labels as JSONL."""
     collection = collection_for(request.user, slug)
     rater, rule = BoardForm(request.GET).offer(collection)
     form = request.GET.get("format") or next(iter(FORMATS))

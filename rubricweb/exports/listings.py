@@ -95,7 +95,10 @@ LISTINGS: dict[str, tuple[Callable[[ListingQuery], Iterator[str]], str, str]] = 
 
 @require_safe
 def listing(request: HtmxRequest, slug: str, bank_id: int, listing: str) -> HttpResponse:
-    """The listing by the parameters of the review screens: grader, topic, thresholds, whose relevance."""
+    """Download a listing by the parameters of the review screens.
+
+    These are the grader, the topic, the thresholds and whose relevance counts.
+    """
     bank = bank_for(request.user, bank_id)
     if bank.collection.slug != slug or listing not in LISTINGS:
         raise Http404("No such listing of this collection.")

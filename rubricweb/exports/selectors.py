@@ -76,7 +76,7 @@ class QrelsSummary:
     first: tuple[str, ...]
     """The first lines, as the file has them."""
     losses: tuple[str, ...]
-    """As `qrels_losses` lists them."""
+    """What the file would lose, as `qrels_losses` lists it."""
 
 
 @dataclass(frozen=True, slots=True)

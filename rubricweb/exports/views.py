@@ -52,7 +52,7 @@ def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
 
 
 def flag_tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
-    """Yield lines with a header; tabs and line breaks become \\t and \\n, a backslash \\\\.
+    r"""Yield lines with a header; tabs and line breaks become \t and \n, a backslash \\.
 
     Texts that a spreadsheet would take for formulas begin with an apostrophe.
     """
@@ -112,7 +112,7 @@ class FlagsExportForm(forms.Form):
 
 @require_safe
 def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The qrels file, without comments, which trec_eval does not accept."""
+    """Download the qrels file, without comments, which trec_eval does not accept."""
     collection = access.collection_for(request.user, slug)
     form = LabelForm(request.GET, collection=collection)
     if not form.is_valid():
@@ -130,7 +130,7 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def qrels_losses(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The whole list of what the qrels file would not say, as text."""
+    """Download the whole list of what the qrels file would not say, as text."""
     collection = access.collection_for(request.user, slug)
     form = LabelForm(request.GET, collection=collection)
     if not form.is_valid():
@@ -141,7 +141,7 @@ def qrels_losses(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """The board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
+    """Download the board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
     collection = access.collection_for(request.user, slug)
     form, kind = BoardForm(request.GET, collection=collection), request.GET.get("format", "tsv")
     if not form.is_valid() or kind not in WRITERS:
@@ -160,7 +160,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 @require_safe
 def flags(request: HtmxRequest, slug: str) -> HttpResponseBase:
-    """Flags and comments, with pseudonyms unless the address asks for usernames."""
+    """Download flags and comments, with pseudonyms unless the address asks for usernames."""
     collection = access.collection_for(request.user, slug)
     form = FlagsExportForm(request.GET)
     if not form.is_valid():

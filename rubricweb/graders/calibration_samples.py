@@ -46,7 +46,7 @@ class RatedSample:
         """Return the sample of the cells in the mask."""
         places = np.flatnonzero(mask).tolist()
         return RatedSample(
-            cells=RatedCells(self.cells.grader[mask], self.cells.people[mask], self.cells.topics[mask]),
+            cells=RatedCells(self.cells.grader[mask], self.cells.human[mask], self.cells.topics[mask]),
             names=[self.names[place] for place in places],
             is_drawn=self.is_drawn[mask],
             is_blind=self.is_blind[mask],

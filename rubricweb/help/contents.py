@@ -92,7 +92,7 @@ class Part:
     anchor: str
     heading: str
     text: str
-    """Without markup."""
+    """The text without markup."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from rubricweb.help import contents
 @require_safe
 @login_not_required
 def index(request: HttpRequest) -> HttpResponse:
-    return _shown(request, contents.INDEX)
+    return _page(request, contents.INDEX)
 
 
 @require_safe
 @login_not_required
 def page(request: HttpRequest, page: str) -> HttpResponse:
-    return _shown(request, page)
+    return _page(request, page)
 
 
 @require_safe
@@ -30,7 +30,7 @@ def search(request: HttpRequest) -> HttpResponse:
     return render(request, "help/search.html", context)
 
 
-def _shown(request: HttpRequest, name: str) -> HttpResponse:
+def _page(request: HttpRequest, name: str) -> HttpResponse:
     document = contents.document(name)
     if document is None:
         raise Http404("The help has no such page.")

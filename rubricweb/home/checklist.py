@@ -132,7 +132,7 @@ def _topics_with_items(collections: Iterable[Collection]) -> dict[int, int]:
 
 
 def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
-    steps = (*_material(card, covered), _grades(card), *_people(card, work))
+    steps = (*_material(card, covered), _grades(card), *_human_work(card, work))
     return Checklist(card.collection, steps)
 
 
@@ -163,7 +163,7 @@ def _grades(card: CollectionCard) -> Step:
     return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
 
 
-def _people(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
+def _human_work(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
     pk = card.collection.pk
     teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
     return (

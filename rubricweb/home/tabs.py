@@ -45,7 +45,7 @@ TABS = (
                 "Topics",
                 "home:collection",
                 keywords="queries questions bank rubric grid",
-                pages=("editor:", "review:cell", "review:bulk", "review:response"),
+                pages=("editor:", "review:topic", "review:cell", "review:bulk", "review:response"),
             ),
             Screen(
                 "Problems",

@@ -24,7 +24,7 @@ from rubricweb.review.verify.selectors import count_unchecked
 from rubricweb.support import labelling
 
 PORTION = 20
-"""Of work that has no end, one sitting."""
+"""One sitting of work that has no end."""
 
 
 @dataclass(frozen=True, slots=True)

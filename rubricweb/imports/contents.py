@@ -16,7 +16,7 @@ from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 
 
-def _one(entry: Any) -> int:  # Any: whatever the format's reader yields
+def _count_once(entry: Any) -> int:  # Any: whatever the format's reader yields
     return 1
 
 
@@ -28,7 +28,7 @@ class Taken:
     """The field of `ImportFiles` for them."""
     noun: str
     """What its entries are counted as."""
-    count: Callable[[Any], int] = _one
+    count: Callable[[Any], int] = _count_once
     """How many a reader's entry holds."""
     takes_several: bool = True
 

@@ -80,7 +80,7 @@ class Batch:
     files: list[FileRow]
     counts: list[CountRow]
     notes: list[str]
-    """Those that belong to no file."""
+    """Notes that belong to no file."""
     problem: str
     """One that belongs to no file."""
 

@@ -12,7 +12,7 @@ from grading.errors import BadFormat
 
 MAX_ENTRIES = 1_000
 MAX_UNPACKED_BYTES = 5_000_000_000
-"""Of all files of a zip together (5 GB)."""
+"""The limit of all files of a zip together (5 GB)."""
 MAX_RATIO = 300
 """How many times larger than packed a file may be; text packs to a tenth, a bomb to a thousandth."""
 SMALL_BYTES = 10_000_000

@@ -30,8 +30,10 @@ from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.models import PublicBoard
 
 VERSION = 3
-"""Of the document: a change to what it holds gets another, and the page shows all. 1 had no `n_answered`;
-2 had neither bands nor topics, and said nothing of collection, grader and checks beside its statements.
+"""The version of the document: a change to what it holds gets another, and the page shows all.
+
+1 had no `n_answered`; 2 had neither bands nor topics, and said nothing of collection, grader and checks
+beside its statements.
 """
 TOPIC_DECIMALS = 4
 Document = dict[str, Any]  # JSON

@@ -76,7 +76,7 @@ class Agreement:
 
     @cached_property
     def cell_kappas(self) -> NDArray[np.float64]:
-        """Of each cell of `counts`, its label and its judgment each against all others."""
+        """Kappa of each cell of `counts`: its label and its judgment, each against all others."""
         counts = self.counts
         return cell_kappas(counts) if counts.size else np.zeros(counts.shape)
 
@@ -93,7 +93,7 @@ class Agreement:
         return self.judgments.index(judgment) if judgment in self.judgments else None
 
     def binary(self, min_grade: int, min_relevant: int) -> list[Counts]:
-        """Per topic, 2 x 2: labels from `min_grade` on by judgments from `min_relevant` on."""
+        """Return 2 x 2 counts by topic: labels from `min_grade` on by judgments from `min_relevant` on."""
         high = sum(label >= min_grade for label in self.labels)
         relevant = sum(judgment >= min_relevant for judgment in self.judgments)
         return [binarised(counts, n_rows=high, n_columns=relevant) for counts in self.by_topic]
@@ -142,7 +142,7 @@ def kappa_interval(binary: Sequence[Counts]) -> ConfidenceInterval:
 
 
 def threshold_kappas(labeller: Labeller, *, min_relevant: int) -> list[list[float | None]]:
-    """Kappa by items needed (1 to 5), then by threshold (1 to 5)."""
+    """Return kappa by items needed (1 to 5), then by threshold (1 to 5)."""
     agreements = [_agreement(labeller, needed) for needed in range(1, MOST_ANSWERS + 1)]
     return [[row.kappa(grade, min_relevant) for grade in range(1, MAX_RATING + 1)] for row in agreements]
 
@@ -159,7 +159,10 @@ def lowest(labeller: Labeller, min_grade: int) -> int:
 
 
 def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
-    """Over passages with a label and a judgment; one with several judgments counts by its highest."""
+    """Return the agreement over passages with a label and a judgment.
+
+    A passage with several judgments counts by its highest.
+    """
     pairs = [(labels, _judgments(topic)) for topic, labels in _labels(labeller, min_answers)]
     judged = {int(value) for _, judgments in pairs for value in judgments} - {NO_JUDGMENT}
     highest = max((int(labels.max(initial=1)) for labels, _ in pairs), default=1)

@@ -31,7 +31,7 @@ def table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int)
 
 
 def binary_table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
-    """Four boxes a grader: labels from the threshold on and below it by relevant and other judgments."""
+    """Return four boxes a grader: labels from the threshold on and below it, by relevant judgments or not."""
     stated = _statements([row.labeller for row in agreements], min_relevant=min_relevant)
     return from_mappings(_binary_lines(agreements, min_grade, min_relevant), stated)
 
@@ -75,7 +75,7 @@ def between_table(pairs: Sequence[Between], *, min_grade: int) -> DataTable:
 
 
 def document(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int, min_answers: int) -> Json:
-    """Everything as one JSON document; what is undefined is null."""
+    """Return everything as one JSON document; what is undefined is null."""
     return {
         "min_grade": min_grade,
         "min_relevant_judgment": min_relevant,
@@ -104,7 +104,7 @@ def _document(row: Agreement, min_grade: int, min_relevant: int) -> Json:
 
 
 def _rows(row: Agreement, place: int, label: int, min_relevant: int) -> Json:
-    """Kappa of a label with the judgment that it fits best, and with the one that the papers pair it with."""
+    """Return kappa of a label with the judgment that it fits best, and with that of the papers' pairing."""
     best, fixed = row.best_fit(place), row.fixed_pair(label, min_relevant)
     return {
         "label": label,
@@ -184,9 +184,7 @@ def _statements(labellers: Sequence[Labeller], *, min_relevant: int | None = Non
 
 
 def graded(agreement: Agreement, *, min_relevant: int) -> PrintedTable:
-    """Return a row a label: its judgments, kappa of the judgment that it fits best, and of the papers'
-    pairing.
-    """
+    """Return a row a label: its judgments, and kappa of its best fit and of the papers' pairing."""
     counts, kappas = agreement.counts, agreement.cell_kappas
     best_of_column = counts.max(axis=0, initial=0)
     lines = []
@@ -225,7 +223,7 @@ def _kappa_of(agreement: Agreement, place: int, column: int | None) -> TextCell:
 
 
 def binary(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> PrintedTable:
-    """Two rows a grader: labels from the threshold on and below it, by relevant and other judgments."""
+    """Return two rows a grader: labels from the threshold on and below it, by relevant judgments or not."""
     lines = []
     for entry in agreements:
         low = lowest(entry.labeller, min_grade)
@@ -247,7 +245,7 @@ def binary(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int
 
 
 def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> PrintedTable:
-    """Kappa by items needed and threshold, the best marked."""
+    """Return kappa by items needed and threshold, the best marked."""
     best = max((value for line in kappas for value in line if value is not None), default=None)
     lines = [
         (

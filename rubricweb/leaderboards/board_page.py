@@ -37,12 +37,12 @@ PAGE = "leaderboards/board.html"
 SEEN = "seen"
 """The order of runs that the browser shows, which only a live refetch sends."""
 TAU_FROM = 6
-"""With fewer runs a correlation of their order says nothing."""
+"""The fewest runs for a correlation of their orders to mean anything."""
 DENSE_FROM = 15
 """From so many runs on the rows are low."""
 NAMED_TOPICS = 3
 PLOT_TOP, PLOT_ROW = 72, 20
-"""Of the file with the dots, in its units: where its rows begin, and how high they are."""
+"""Where the rows of the file with the dots begin, and how high they are, in its units."""
 CHECK_CELLS, SECONDS_A_CELL = 400, 15
 """What a random check is, and how long people need for it; its share of errors is known to 5 points."""
 
@@ -79,7 +79,7 @@ class Line:
     band_rows: int
     """How many rows its band has, at the first of them; else 0."""
     numbers: tuple[board_columns.Cell, ...]
-    """Of the columns of the page."""
+    """The cells of the columns that the page has."""
     topics: tuple[TopicCell, ...]
 
 
@@ -103,7 +103,7 @@ class OfficialTable:
 
 @require_safe
 def board(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The page; its part `board` when controls change, `leaderboard` when grades or items do."""
+    """Show the page, or its part: `board` when controls change, `leaderboard` when grades or items do."""
     collection = access.collection_for(request.user, slug)
     return _shared(request, collection, partial(_board, request, collection))
 
@@ -128,7 +128,7 @@ def _shared(
 
 
 def _is_live(request: HtmxRequest) -> bool:
-    """Whether it is answered with the part of the page that events replace."""
+    """Return whether the request is answered with the part of the page that events replace."""
     asks_page = request.htmx.boosted or request.htmx.history_restore_request
     return bool(request.htmx) and not asks_page and SEEN in request.GET
 
@@ -154,7 +154,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
 
 @require_safe
 def plot(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The dots of the board as an SVG file for papers."""
+    """Download the dots of the board as an SVG file for papers."""
     collection = access.collection_for(request.user, slug)
     form = BoardForm(request.GET, collection=collection)
     if not form.graders or not form.is_valid():

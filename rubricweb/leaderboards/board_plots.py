@@ -17,9 +17,9 @@ PADDING = 2.0
 FAR_BELOW = 0.1
 """Share of the axis: a run that lies so far below the next one is left out of the axis."""
 CUT_FROM = 8
-"""With fewer runs all are on the axis."""
+"""The fewest runs for the axis to be cut; with fewer, all are on it."""
 GHOST_FROM = 0.006
-"""With a smaller change the dot of before would stand under the dot of now."""
+"""The smallest change whose earlier dot is drawn; others would be hidden under the present dot."""
 NAMED = 2
 """How many first runs have their names beside their marks in a scatter."""
 LABELLED_FROM = 0.25

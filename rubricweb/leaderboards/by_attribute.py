@@ -122,7 +122,7 @@ def _column(
 
 
 def score_sheet(board: BoardByAttribute, scored: ScoredBoard) -> PrintedTable:
-    """Each run's mean on each slice with its standard error."""
+    """Return each run's mean on each slice with its standard error."""
     columns = (board.whole, *board.columns)
     tops = [set(column.not_behind) for column in columns]
     rows = [

@@ -199,7 +199,7 @@ def graders_named(collection: Collection, options: Options) -> list[GraderConfig
     configs = [row.config for row in scored_graders(collection)]
     for name in ("prompt_class", "llm"):
         available = sorted({str(getattr(config, name)) for config in configs})
-        _known(options[name], available, what=name.replace("_", " "))
+        _require_known(options[name], available, what=name.replace("_", " "))
         configs = [
             config for config in configs if not options[name] or getattr(config, name) in options[name]
         ]
@@ -208,11 +208,11 @@ def graders_named(collection: Collection, options: Options) -> list[GraderConfig
 
 def banks_named(collection: Collection, names: Sequence[str]) -> list[Bank]:
     banks = list(collection.banks.all())
-    _known(names, [bank.name for bank in banks], what="bank")
+    _require_known(names, [bank.name for bank in banks], what="bank")
     return [bank for bank in banks if not names or bank.name in names]
 
 
-def _known(names: Sequence[str], available: Sequence[str], *, what: str) -> None:
+def _require_known(names: Sequence[str], available: Sequence[str], *, what: str) -> None:
     for name in names:
         if name not in available:
             raise BoardError(what, f"no {what} {name}; there are {', '.join(available) or 'none'}")

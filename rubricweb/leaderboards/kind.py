@@ -30,7 +30,7 @@ from rubricweb.webhooks.models import EventType
 AT_MOST_EVERY = dt.timedelta(minutes=1)
 LOOK_SECONDS = 15.0
 DECIMALS = 6
-"""Of scores that are compared."""
+"""The decimals of scores that are compared."""
 Standing = dict[str, list[Any]]  # a rank and a score, or None where the run has none
 _looked_at = [-LOOK_SECONDS]
 """By the monotonic clock of this process; one value, which `look` replaces."""
@@ -60,7 +60,7 @@ class BoardWatches(Kind[BoardWatch]):
 
 
 def look() -> None:
-    """For workers, every few seconds: have boards computed that may have moved."""
+    """Queue boards that may have moved; workers call this often, and it looks every few seconds."""
     if time.monotonic() - _looked_at[0] >= LOOK_SECONDS:
         _looked_at[0] = time.monotonic()
         queue_changed()
@@ -74,7 +74,7 @@ def queue_changed() -> int:
 
 
 def _watches() -> Iterator[BoardWatch]:
-    """Those of collections with a webhook that asks for them, and that may be told again."""
+    """Yield the watches of collections with a webhook that asks for them, when their next message is due."""
     banks = Bank.objects.filter(collection__in=[*outbox.listened_to(EventType.BOARD_MOVED)])
     watches = {watch.bank_id: watch for watch in BoardWatch.objects.filter(bank__in=banks)}
     lately = timezone.now() - AT_MOST_EVERY
@@ -127,7 +127,7 @@ def _standing(current: Board) -> Standing:
 
 
 def _tell(watch: BoardWatch, current: Board, now: Standing) -> None:
-    """Counts only: whoever may read the board finds the rest there."""
+    """Write counts of what moved to the outbox; whoever may read the board sees the rest there."""
     before, collection = watch.standing, watch.bank.collection
     moved = [run for run in {**before, **now} if before.get(run, [0])[0] != now.get(run, [0])[0]]
     changed = [run for run in {**before, **now} if before.get(run) != now.get(run)]

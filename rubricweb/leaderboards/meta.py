@@ -60,7 +60,7 @@ class Reference:
     by_topic: NDArray[np.float64] | None = None
     """Shape (runs, topics), where its scores are of topics: they are resampled together with ours."""
     run_tags: tuple[str, ...] = ()
-    """Of `by_topic`."""
+    """The runs of `by_topic`, in the order of its rows."""
 
 
 def reference_choices(collection: Collection) -> list[tuple[str, str]]:
@@ -334,7 +334,10 @@ def _correlations(
 def _draws_of(
     scored: ScoredBoard, other: Reference, theirs: Mapping[str, float], coefficient: Coefficient
 ) -> Floats:
-    """Over topics: ours are resampled, and theirs with them where their board is made of topics too."""
+    """Return the coefficient over resampled topics.
+
+    Our topics are resampled, and theirs with them where their board is made of topics too.
+    """
     tags = [tag for tag in scored.table.run_tags if tag in theirs]
     ours = scored.table.scores[_places(scored.table.run_tags, tags)]
     values, by_topic = np.array([theirs[tag] for tag in tags], dtype=np.float64), False
@@ -359,9 +362,7 @@ def _places(run_tags: Sequence[str], tags: Sequence[str]) -> list[int]:
 
 
 def _drawn_means(scores: Floats) -> Floats:
-    """Return an array of shape (resamples, runs): means over the same resampled topics of the collection for
-    every board.
-    """
+    """Return means over resampled topics, the same ones for every board; shape (resamples, runs)."""
     counted = _counted(scores)
     counts = _draws(scores.shape[1])[:, counted]
     sizes = counts.sum(axis=1, keepdims=True)

@@ -42,8 +42,9 @@ LABELS = ("Evaluation", "Rubric", "\N{GREATER-THAN OR EQUAL TO}")
 
 
 def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> DataTable:
-    """Return a line a board, measure and board that it is compared with; with the runs that cost Kendall
-    most.
+    """Return a line for each board, measure and reference board.
+
+    `with_costs` adds the runs that cost Kendall's tau most.
     """
     lines = [
         _line(comparison, place, measure)
@@ -76,7 +77,7 @@ def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
 
 
 def document(comparison: Comparison) -> Json:
-    """Everything as one JSON document; what is void is null, with the reason's name beside it."""
+    """Return everything as one JSON document; what is void is null, with the reason's name beside it."""
     spec = comparison.spec
     return {
         "against": spec.reference,
@@ -100,7 +101,7 @@ def document(comparison: Comparison) -> Json:
 
 
 def as_good(spec: MetaSpec) -> str:
-    """When a row is as good as the best of a column."""
+    """Return the rule by which a row is as good as the best of a column."""
     if spec.within is not None:
         return f"at most {spec.within:g} below the best"
     return "not clearly behind the best, by the max-T test of all pairs over the same resampled topics"

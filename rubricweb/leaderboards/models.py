@@ -55,7 +55,7 @@ class BoardWatch(LeasedWork):
 
     bank = models.OneToOneField(Bank, on_delete=models.CASCADE, related_name="board_watch")
     stamp = models.CharField(max_length=64, blank=True)
-    """Of all that the board is computed from, as it was when it was last looked at."""
+    """The digest of all that the board is computed from, as of the last look."""
     standing: models.JSONField[Any, Any] = models.JSONField(null=True)
     """{run: [rank, score]} by primary keys of runs; None before it was ever looked at."""
     moved_at = models.DateTimeField(null=True)

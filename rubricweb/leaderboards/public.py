@@ -75,9 +75,9 @@ class Line:
     band: str
     band_rows: int
     numbers: list[Cell]
-    """Of the columns of the page."""
+    """The cells of the columns that the page has."""
     topics: list[tuple[str, float | None, int | None]]
-    """Of each topic its name, the score and its shade."""
+    """The name, the score and its shade of each topic."""
 
 
 def page_context(public: PublicBoard, document: Document, address: str, sort: str) -> dict[str, object]:
@@ -194,7 +194,10 @@ def _bibtex(public: PublicBoard, document: Document, address: str, made: date) -
 @login_not_required
 @require_safe
 def public(request: HttpRequest, token: str) -> HttpResponse:
-    """The board, read only. A wrong, closed or broken link is not found, and none says which."""
+    """Show the board, read only.
+
+    A wrong, closed or broken link is not found, and none says which.
+    """
     link, page = _published_page(token)
     sort = request.GET.get("sort", "")
     sort = sort if sort in SORTS else ""
@@ -212,7 +215,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
 @login_not_required
 @require_safe
 def public_file(request: HttpRequest, token: str) -> HttpResponse:
-    """The published board as tab-separated values."""
+    """Download the published board as tab-separated values."""
     _, page = _published_page(token)
     text = "\n".join([*file_lines(page.document), ""])
     response = HttpResponse(text, content_type="text/tab-separated-values; charset=utf-8")

@@ -45,7 +45,7 @@ class Change:
     rose: int
     """Places; below 0 it fell."""
     difference: float
-    """Of its scores, rounded as they are shown."""
+    """The difference of its scores, rounded as they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Rendering:
     seen: str
     """Ranks and scores shown now."""
     before: str
-    """Those of the reader's last look."""
+    """The standings of the reader's last look."""
     graded: int
     digest: str
     changes: dict[int, Change]
@@ -123,7 +123,7 @@ def _text(score: float | None) -> str:
 
 
 def _parsed(text: str) -> dict[int, Standing]:
-    """By run; what is not "run:rank:score" is nobody's standing and is ignored."""
+    """Return standings by run; what is not "run:rank:score" is ignored."""
     standings = {}
     for part in text.split(","):
         run, rank, score = (*part.split(":"), "", "")[:3]

@@ -114,7 +114,7 @@ class Level:
     """One number of one series; None is undefined and not drawn."""
 
     place: int
-    """Of its level among the labels."""
+    """The index of its level among the labels."""
     value: float | None
     low: float | None = None
     high: float | None = None

@@ -29,7 +29,7 @@ class Plot:
     """A picture of numbers; whoever shows it puts the same numbers beside it as a table."""
 
     name: str
-    """Of its file."""
+    """The name of its file."""
     sentence: str
     """What it shows, for those who do not see it."""
     height: float

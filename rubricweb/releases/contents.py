@@ -95,7 +95,7 @@ class ReleaseOptions:
     citation: str = ""
     contact: str = ""
     has_runs: bool = False
-    """With the rankings and responses of the runs."""
+    """Whether it has the rankings and responses of the runs."""
     is_anonymous: bool = False
     """Runs and teams have pseudonyms."""
 

@@ -22,7 +22,7 @@ class Release(Task):
     citation = models.TextField(blank=True)
     contact = models.CharField(max_length=200, blank=True)
     has_runs = models.BooleanField(default=False)
-    """With the rankings and responses of the runs."""
+    """Whether it has the rankings and responses of the runs."""
     is_anonymous = models.BooleanField(default=False)
     """Runs and teams have pseudonyms, whose mapping is in `names`."""
     freezes_boards = models.BooleanField(default=False)

@@ -96,10 +96,10 @@ def _for_organizers(
 ) -> HttpResponse | dict[str, object]:
     """Return the forms of a public board and of a release; the answer, where one of them was made."""
     board = PublishForm(
-        _sent(request, "board"), initial={"title": f"Leaderboard of {collection}"}, auto_id="publish_%s"
+        _submitted(request, "board"), initial={"title": f"Leaderboard of {collection}"}, auto_id="publish_%s"
     )
     unsaved = Release(collection=collection, title=collection.name)
-    release = ReleaseForm(_sent(request, "release"), instance=unsaved)
+    release = ReleaseForm(_submitted(request, "release"), instance=unsaved)
     preview = selectors.preview(collection)
     if release.is_bound and release.is_valid() and not preview.refusal:
         return redirect(actions.start_release(release.save(commit=False), by=request.user))
@@ -114,7 +114,7 @@ def _for_organizers(
     return context
 
 
-def _sent(request: HtmxRequest, make: str) -> QueryDict | None:
+def _submitted(request: HtmxRequest, make: str) -> QueryDict | None:
     return request.POST if request.POST.get("make") == make else None
 
 

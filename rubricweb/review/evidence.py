@@ -89,8 +89,9 @@ def default_source(collection: Collection) -> RelevanceSource:
 def evidence(
     bank: Bank, rater: Rater, query: EvidenceQuery, reader: User | None, topic_id: int | None = None
 ) -> list[TopicEvidence]:
-    """Return the evidence of each topic with items, or of one, in the collection's order, as `reader` may see
-    it; None reads as a public link does.
+    """Return the evidence of each topic with items, or of one, in the collection's order.
+
+    It is what `reader` may see; None reads as a public link does.
     """
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool

@@ -1,5 +1,6 @@
-"""The card of one item beside the grid: how it is covered, by which passages it should not be, what retiring
-it would do.
+"""The card of one item beside the grid.
+
+It says how the item is covered, which passages should not cover it, and what retiring it would do.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def call_form(
 
 @require_safe
 def desk(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The calls, and who has submitted what."""
+    """Show the calls, and who has submitted what."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     context = {"collection": collection, "desk": selectors.desk(collection)}
     return page_or_part(request, DESK, context, part="desk")

@@ -61,7 +61,7 @@ class Incoming:
 
     path: Path
     name: str
-    """As its sender called it, for people."""
+    """The name that its sender gave it, for people."""
     size: int
     """Bytes."""
     digest: str

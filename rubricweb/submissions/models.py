@@ -155,7 +155,7 @@ class Submission(Task):
     received_at = models.DateTimeField()
     outcome = models.CharField(max_length=20, choices=Outcome, blank=True, default=Outcome.UNCHECKED)
     run_tag = models.CharField(max_length=200, blank=True)
-    """As read in the file."""
+    """The run tag as read in the file."""
     findings = models.JSONField(default=list, blank=True)
     """`findings.Group` as objects."""
     errors = models.PositiveIntegerField(default=0)

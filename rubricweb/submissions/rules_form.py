@@ -50,7 +50,7 @@ def _text(label: str, *, required: bool = False) -> forms.Field:
     )
 
 
-def _words(label: str) -> forms.Field:
+def _word_list(label: str) -> forms.Field:
     return WordsField(label=label, required=False, max_length=500)
 
 
@@ -80,11 +80,11 @@ OF_RUNS: dict[str, Parameters] = {
 OF_RESPONSES: dict[str, Parameters] = OF_RUNS | {
     "layout": {"responses.dialects": lambda: _some_of("Taken", DIALECTS)},
     "metadata": {
-        "responses.metadata.required": lambda: _words("Required fields"),
-        "responses.metadata.same_on_all_lines": lambda: _words("Equal on all lines"),
+        "responses.metadata.required": lambda: _word_list("Required fields"),
+        "responses.metadata.same_on_all_lines": lambda: _word_list("Equal on all lines"),
         "responses.metadata.allows_others": lambda: _switch("Other fields are allowed"),
     },
-    "metadata_recommended": {"responses.metadata.recommended": lambda: _words("Recommended fields")},
+    "metadata_recommended": {"responses.metadata.recommended": lambda: _word_list("Recommended fields")},
     "narrative": {"responses.metadata.topic_text": lambda: _text("Field that copies the topic's text")},
     "length": {
         "responses.length.max_count": lambda: _number("At most"),

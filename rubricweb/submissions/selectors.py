@@ -136,16 +136,16 @@ def desk(collection: Collection) -> DeskPage:
     calls = list(collection.calls.select_related("collection"))
     rows = Submission.objects.filter(call__collection=collection).defer("findings")
     listed = list(rows.select_related(*SHOWN))
-    people = _people(collection)
+    members = _members(collection)
     runs: dict[tuple[str, int], set[int]] = defaultdict(set)
     for submission in listed:
         if submission.counts:
             runs[submission.team, submission.call_id].add(submission.run_id or 0)
-    teams = sorted({*people, *(submission.team for submission in listed)}, key=str.casefold)
+    teams = sorted({*members, *(submission.team for submission in listed)}, key=str.casefold)
     return DeskPage(
         calls=tuple(_counts_of(call, teams, runs, listed) for call in calls),
         teams=tuple(
-            TeamRow(team, tuple(len(runs[team, call.pk]) for call in calls), tuple(people.get(team, ())))
+            TeamRow(team, tuple(len(runs[team, call.pk]) for call in calls), tuple(members.get(team, ())))
             for team in teams
         ),
         late=tuple(submission for submission in listed if submission.outcome == Submission.Outcome.LATE),
@@ -171,16 +171,16 @@ def versions_of(submission: Submission) -> list[Submission]:
 
 def teams_of(collection: Collection) -> list[str]:
     """Return the teams of the collection's participants, by name."""
-    return sorted(_people(collection), key=str.casefold)
+    return sorted(_members(collection), key=str.casefold)
 
 
-def _people(collection: Collection) -> dict[str, list[str]]:
+def _members(collection: Collection) -> dict[str, list[str]]:
     """Return the usernames of each team."""
-    people: dict[str, list[str]] = defaultdict(list)
+    members: dict[str, list[str]] = defaultdict(list)
     rows = collection.memberships.filter(role=Role.PARTICIPANT).order_by("user__username")
     for team, username in rows.values_list("team", "user__username"):
-        people[team].append(username)
-    return people
+        members[team].append(username)
+    return members
 
 
 def _counts_of(

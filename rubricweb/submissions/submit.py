@@ -180,7 +180,7 @@ class RejectForm(forms.Form):
 
 @require_safe
 def submission(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
-    """The report of a submitted file; live while it is checked."""
+    """Show the report of a submitted file; it is live while the file is checked."""
     place, row = access.submission_for(request.user, slug, submission_id)
     return page_or_part(request, REPORT_PAGE, _report(place, row), part="submission")
 
@@ -202,7 +202,7 @@ def _report(place: Desk, row: Submission, reject_form: RejectForm | None = None)
 
 @require_safe
 def file(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponseBase:
-    """The file, byte for byte as it was sent."""
+    """Download the file, byte for byte as it was sent."""
     _, row = access.submission_for(request.user, slug, submission_id)
     if not row.is_kept or not files.is_here(row):
         raise Http404("The file is no longer stored.")
@@ -212,7 +212,7 @@ def file(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponseBas
 
 @require_POST
 def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
-    """Teams withdraw their runs before the deadline, organizers any run at any time."""
+    """Withdraw a run: a team its own before the deadline, an organizer any run at any time."""
     place, row = access.submission_for(request.user, slug, submission_id)
     if place.is_organizer:
         return _decided(request, row, actions.take_back, f"{row.run_tag} is withdrawn.")

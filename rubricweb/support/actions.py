@@ -170,9 +170,7 @@ def choose(
     shown_judge: SupportJudge | None,
     by: User,
 ) -> SupportSettings:
-    """Keep which and how many citations people are asked about, all without a `sample`, and whose label they
-    see first.
-    """
+    """Keep how many citations people are asked about, all without a `sample`, and whose label they see."""
     chosen, _ = SupportSettings.objects.update_or_create(
         collection=collection,
         defaults={"citations": citations, "sample": sample, "shown_judge": shown_judge},

@@ -35,8 +35,10 @@ DENOMINATORS = {"precision": "labelled citations", "recall": "sentences"}
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Over the topics on which some run has a score, but for those that this run answers without one; a topic
-    that it does not answer counts 0. NaN for runs without any score.
+    """The mean of a run over the topics on which some run has a score.
+
+    Topics that this run answers without a score are left out; a topic that it does not answer counts 0. NaN
+    for runs without any score.
     """
 
     value: float
@@ -60,7 +62,7 @@ class SupportRow:
 
     run_id: int
     run_tag: str
-    """As the reader may see it."""
+    """The run tag as the reader may see it."""
     precision: Mean
     recall: Mean
     answers: int

@@ -40,7 +40,7 @@ class EstimatedRun:
 
     run_id: int
     run_tag: str
-    """As the reader may see it."""
+    """The run tag as the reader may see it."""
     labelled: int
     precision: Mean
     recall: Mean
@@ -62,7 +62,7 @@ class SupportEstimates:
     enough: int
     """Citations that give the mean run A_RUN of its own."""
     half_width: float
-    """Of a middling run's precision with `enough`, at most about; NaN without citations."""
+    """About the largest half-width of a middling run's precision with `enough`; NaN without citations."""
     has_recall: bool
     """False where several citations of a sentence are judged."""
 
@@ -134,8 +134,9 @@ def _mean(estimates_of: LinearEstimates, row: int, n_topics: list[int]) -> Mean:
 def _weights(
     answers: list[CitingAnswer], rule: JudgedCitations, runs: list[int], citations: list[Citation]
 ) -> tuple[dict[str, Floats], list[int]]:
-    """Return what a credit of 1 adds to each score, of shape (runs, citations), and of how many topics each
-    run's mean is; as `board.score_table` has it where all citations with a text are labelled.
+    """Return what a credit of 1 adds to each score, shape (runs, citations), and each run's topics.
+
+    The topics of a run's mean are those of `board.score_table` where all citations with a text are labelled.
     """
     row, place = ({key: number for number, key in enumerate(each)} for each in (runs, citations))
     weights = {name: np.zeros((len(runs), len(citations))) for name in ("precision", "recall")}
@@ -168,10 +169,11 @@ def _credits(citations: list[Citation], labels: dict[Citation, int], *, unknown:
 
 
 def _cost(units: Units) -> tuple[float, float]:
-    """Return which share of the citations gives the mean run A_RUN of its own, and with it the half-width of
-    the precision of a middling run.
+    """Return the share of citations to label, and with it the half-width of a middling run's precision.
+
+    That share gives the mean run A_RUN citations of its own.
     """
-    errors = (units.people - units.grader)[~np.isnan(units.people)]
+    errors = (units.human - units.grader)[~np.isnan(units.human)]
     doubt = min(float(np.mean(errors**2)), UNKNOWN_DOUBT) if len(errors) >= MIN_UNITS else UNKNOWN_DOUBT
     doubts = np.full(len(units.grader), doubt)
     chance = size_for(units.weights, doubts, A_RUN) / len(doubts)

@@ -78,7 +78,7 @@ class MakeForm(forms.Form):
     def __init__(
         self, collection: Collection, method: Method, submitted: QueryDict, *, is_sent: bool
     ) -> None:
-        """Without `is_sent`, what the address already says is only the beginning."""
+        """Make the form of one method; without `is_sent`, the values of the address are only initial."""
         initial = _initial(collection, method) | {
             name: submitted[name] for name in method.options if name in submitted
         }

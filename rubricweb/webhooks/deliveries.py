@@ -38,8 +38,9 @@ GONE = 410
 
 
 def mail_organizers(endpoint: Endpoint, why: str) -> None:
-    """Mail those who have an address, where the server has a mail server. What is not sent is logged only:
-    the webhook's page and home say it anyway.
+    """Mail the organizers who have an address, where the server has a mail server.
+
+    What is not sent is logged only: the webhook's page and home say it anyway.
     """
     held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
     recipients = User.objects.filter(is_active=True, **held).exclude(email="")

@@ -82,7 +82,7 @@ class Endpoint(models.Model):
     failing_since = models.DateTimeField(null=True, blank=True)
     """When the first of the failures began that no success has followed."""
     failures = models.PositiveIntegerField(default=0)
-    """Without a success between them."""
+    """Failures in a row, without a success between them."""
     rests_until = models.DateTimeField(null=True, blank=True)
     """Nothing is sent before: an address that does not answer would keep workers waiting."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -160,7 +160,7 @@ class DeliveryAttempt(models.Model):
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="log")
     at = models.DateTimeField()
-    """Also the header `webhook-timestamp`."""
+    """The time of the event, which is also the header `webhook-timestamp`."""
     seconds = models.FloatField()
     status = models.PositiveSmallIntegerField(null=True)
     """HTTP status; None without a reply."""

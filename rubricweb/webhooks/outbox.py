@@ -1,5 +1,6 @@
-"""Events are written here, in the transaction of what they tell: what is rolled back is never sent, and what
-is committed is sent even if the process dies the moment after.
+"""The outbox of events, which are written in the transaction of what they tell.
+
+What is rolled back is never sent, and what is committed is sent even if the process dies the moment after.
 """
 
 from __future__ import annotations
@@ -74,8 +75,10 @@ def send(collection: Collection, event: EventType, details: Details, *, to: Sequ
 def job_ended(
     job: Job, collection: Collection, *, kind: str, page: StrOrPromise, api: StrOrPromise | None = None
 ) -> None:
-    """Tell that `job` ended, in the transaction that ends it. `page` and `api` are where it is shown: lazy,
-    because whoever looks up the first address of a process loads every page, which takes a second or more.
+    """Tell that `job` ended, in the transaction that ends it.
+
+    `page` and `api` are the addresses where it is shown. They are lazy, because whoever looks up the first
+    address of a process loads every page, which takes a second or more.
     """
     details = {"job": {"id": job.pk, "kind": kind, "state": str(job.state)}, "page": page}
     write(collection, EventType.JOB_ENDED, details if api is None else {**details, "api": api})

@@ -94,8 +94,9 @@ def target_of(address: str) -> Target:
 
 
 def checked(target: Target) -> list[Address]:
-    """Return what the host resolves to now, to connect to. Raises Refused if any of it must not be asked,
-    and OSError where the name does not resolve.
+    """Return the addresses that the host resolves to now, to connect to.
+
+    Raises Refused if any of them must not be asked, and OSError where the name does not resolve.
     """
     try:
         rows = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)

@@ -64,7 +64,7 @@ class SentRequest:
 
     attempt: DeliveryAttempt
     headers: Mapping[str, str]
-    """Without the signature, which a secret of then made."""
+    """The headers without the signature, which a secret of that time made."""
 
 
 def requests_of(delivery: Delivery) -> list[SentRequest]:
@@ -129,7 +129,7 @@ class ReplayForm(forms.Form):
 @shows_a_secret
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhooks(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The list; after a POST, with the new webhook's secret, which is shown this once."""
+    """Show the list; after a POST, with the new webhook's secret, which is shown this once."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = _new_form(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -144,7 +144,7 @@ def webhooks(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
-    """The list, with one webhook and its log open below its row; POST changes it."""
+    """Show the list, with one webhook and its log open below its row; POST changes it."""
     endpoint = access.webhook_for(request.user, slug, webhook_id)
     form = WebhookForm.of(endpoint, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -156,7 +156,7 @@ def webhook(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
 
 @require_safe
 def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int) -> HttpResponse:
-    """The log with one message open below its row: its body, and each attempt to deliver it."""
+    """Show the log with one message open below its row: its body, and each attempt to deliver it."""
     row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
     context = _opened(request, row.endpoint, WebhookForm.of(row.endpoint))
     context |= {"opened_message": row, "requests": requests_of(row)}

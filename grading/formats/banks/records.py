@@ -109,7 +109,7 @@ class Dialect:
     head_parts: Callable[[Json], Parts]
     """The parts of a line (`BankLine.foreign`)."""
     file_name: str = ""
-    """With `{query_id}`: every topic is a file of its own of this name."""
+    """The name of each topic's own file, with `{query_id}` in it; empty where all topics share a file."""
     repeats_topics: bool = False
     """A topic may take several lines."""
     has_item_per_record: bool = False

@@ -57,7 +57,7 @@ class InspectedLine:
 
     line: int
     response: Response | None
-    """Without the citations that cannot be read; None where ids or sentences are missing."""
+    """The response without citations that cannot be read; None where ids or sentences are missing."""
     problems: tuple[Problem, ...] = ()
 
 

@@ -69,8 +69,10 @@ class NewInvitation(serializers.Serializer[Any]):
 
 
 class Members(ListResource):
-    """The members of a collection. A POST gives a member another role (201), or invites an account (202): its
-    person joins by accepting it. Whether there is such an account is not told.
+    """The members of a collection.
+
+    A POST gives a member another role (201), or invites an account (202): its person joins by accepting it.
+    Whether there is such an account is not told.
     """
 
     serializer_class = MemberSerializer

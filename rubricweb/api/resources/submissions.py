@@ -163,7 +163,7 @@ class CallSubmissions(OfDesk):
     def post(self, request: Request, slug: str, call_id: int) -> Response:
         """Submit a run."""
         desk, call = access.call_to_submit(self.person, self.desk().collection.slug, call_id)
-        upload, described_as = files_of(request)[0], _said(request, desk, call)
+        upload, described_as = files_of(request)[0], _description_of(request, desk, call)
         team = desk.team or actions.team_named(call, described_as["team"])
         replaces = described_as.get("replaces")
         row = actions.receive(
@@ -178,15 +178,15 @@ class CallSubmissions(OfDesk):
             ),
             replaces=get_object_or_404(call.submissions.filter(team=team), pk=replaces) if replaces else None,
         )
-        return self._sent(row)
+        return self._answer(row)
 
     def answer_made(self, key: int) -> Response:
-        return self._sent(access.submission_for(self.person, self.kwargs["slug"], key)[1])
+        return self._answer(access.submission_for(self.person, self.kwargs["slug"], key)[1])
 
     def remove_begun(self, key: int) -> None:
-        """A submission is made at once, with its file."""
+        """Remove nothing: a submission is made at once, with its file."""
 
-    def _sent(self, row: Submission) -> Response:
+    def _answer(self, row: Submission) -> Response:
         status = HTTPStatus.ACCEPTED if row.is_live else HTTPStatus.CREATED
         place = reverse("api:submission", args=[self.kwargs["slug"], row.pk])
         return Response(_document(row), status, headers={"Location": place})
@@ -217,8 +217,10 @@ class SubmissionFile(OfDesk):
 
 
 class SubmissionState(OfDesk):
-    """Withdraw a submission; for organizers also `accept` its run, `let-in` a late file, `reject` either with
-    a reason, and `undo-rejection`.
+    """Withdraw a submission, or decide it.
+
+    For organizers also `accept` its run, `let-in` a late file, `reject` either with a reason, and
+    `undo-rejection`.
     """
 
     scopes = WRITES
@@ -236,7 +238,7 @@ class SubmissionState(OfDesk):
         return Response(_document(_submission(self, submission_id)))
 
     def _decide(self, row: Submission, steer: str) -> None:
-        """What only organizers do."""
+        """Do to a submission what only organizers may do."""
         if steer == "accept":
             actions.accept(row, by=self.person)
         elif steer == "reject":
@@ -253,7 +255,7 @@ def _submission(view: OfDesk, submission_id: int) -> Submission:
     return access.submission_for(view.person, view.desk().collection.slug, submission_id)[1]
 
 
-def _said(request: Request, desk: Desk, call: Call) -> dict[str, Any]:
+def _description_of(request: Request, desk: Desk, call: Call) -> dict[str, Any]:
     """Return what goes with the file. Raises ValidationError as the form of the page does."""
     given = NewSubmission(data=described(request))
     given.is_valid(raise_exception=True)

@@ -38,7 +38,10 @@ class Certainty(RankIntervals):
 
 
 def certainty(scores: Floats, test: PairedTest) -> Certainty | None:
-    """Of scores (runs, topics); None where fewer than two topics or runs leave nothing to test."""
+    """Return the certainty of scores, shape (runs, topics).
+
+    None where fewer than two topics or runs leave nothing to test.
+    """
     ranks = rank_intervals(scores, test)
     if ranks is None:
         return None
@@ -48,7 +51,7 @@ def certainty(scores: Floats, test: PairedTest) -> Certainty | None:
 
 @lru_cache(maxsize=KEPT)
 def _intervals(content: bytes, shape: tuple[int, int]) -> Intervals:
-    """Those of scores that are shares end at 0 and at 1."""
+    """Return the intervals of mean scores; those of scores that are shares end at 0 and at 1."""
     scores = np.frombuffer(content).reshape(shape)
     intervals = mean_intervals(scores)
     if not 0 <= np.nanmin(scores, initial=0) <= np.nanmax(scores, initial=1) <= 1:

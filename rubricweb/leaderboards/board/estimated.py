@@ -43,7 +43,7 @@ from rubricweb.leaderboards.board.scores import Basis, TopicItems, answered, par
 from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
 
 MOST_UNSAMPLED = 0.05
-"""Of a board's items: with more outside the draws there is no estimate; up to so many widen the intervals."""
+"""The share of a board's items that may lie outside the draws, where they widen the intervals."""
 KEPT = 64
 NOT_DRAWN = "no campaign drew pairs for it"
 
@@ -70,7 +70,7 @@ class Part:
         return np.asarray(judged(self.graded.pool) >= self.min_relevant)
 
     def items(self, k: int) -> set[Item]:
-        """Those that can be covered: some run has passages of the topic's pool among its first k."""
+        """Return the items that can be covered: some run has pooled passages among its first k."""
         is_ranked = (self.graded.pool.ranked_rows[:, :k] >= 0).any()
         return {(self.graded.pool.topic_id, uid) for uid in self.uids} if is_ranked else set()
 
@@ -88,7 +88,7 @@ class Draws:
 
 
 def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
-    """By run, with what the estimates stand on; None for every run where the board cannot tell."""
+    """Return the estimate of each run, and the sample behind it; None for every run without a sample."""
     units = [(topic, listed) for topic, listed in base.units() if listed.uids]
     graded = matrices(base.spec.config, base.pool)
     board = tuple(
@@ -179,10 +179,11 @@ def _estimates(board: tuple[Part, ...], draws: frozenset[int], measure: MeasureS
 
 
 def _lengths(board: Sequence[Part], units: Sequence[Unit]) -> list[Floats]:
-    """Return, by unit, the logarithm of the characters of each rated passage, of shape (passages,); NaN for
-    the others, and without a text.
+    """Return, by unit, the logarithm of the characters of each rated passage, shape (passages,).
+
+    NaN for the other passages and those without a text.
     """
-    rated = [np.flatnonzero((unit.people != NOT_RATED).any(axis=1)).tolist() for unit in units]
+    rated = [np.flatnonzero((unit.human != NOT_RATED).any(axis=1)).tolist() for unit in units]
     pks = {part.graded.pool.passage_pks[row] for part, rows in zip(board, rated, strict=True) for row in rows}
     passages = Passage.objects.filter(pk__in=pks).annotate(n=Length("text"))
     chars = dict(passages.values_list("pk", "n"))
@@ -203,8 +204,10 @@ def _unit(part: Part, draws: frozenset[int], measure: MeasureSpec, adds: Floats)
 
 
 def _people_ratings(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
-    """Return how many cells of the draws people rated, and shape (passages, items): 1 or 0 for those of them
-    among some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
+    """Return how many cells of the draws people rated, and their ratings, shape (passages, items).
+
+    These are 1 or 0 for rated cells among some run's first k, else NOT_RATED. A verdict without a rating
+    turns the grader's answer around.
     """
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
     by_people = part.checked.matrix.columns(part.uids).ratings
@@ -232,9 +235,7 @@ def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
 
 
 def _worths(items: TopicItems, spec: BoardSpec) -> Floats:
-    """Return an array of shape (items,): what covering each adds to the score of the topic, or subtopic, that
-    is averaged.
-    """
+    """Return what covering each item adds to the score of the averaged topic or subtopic, shape (items,)."""
     averaged = parts(items, spec)
     worth = {uid: 1 / len(part.uids) / len(averaged) for part in averaged for uid in part.uids}
     return np.array([worth[uid] for uid in items.uids])
@@ -259,7 +260,10 @@ def _reason(size: SampleSize, unsampled: int, items: int) -> str:
 
 
 def _rows(estimates: Estimates, outside: Floats) -> tuple[RunEstimate, ...]:
-    """Nothing is known of items outside the draws: they widen the interval from none covered to all."""
+    """Return the estimate of each run, widened by the items outside the draws.
+
+    Nothing is known of them: they widen the interval from none covered to all.
+    """
     return tuple(
         RunEstimate(value + unknown / 2, low, high + unknown)
         for value, low, high, unknown in zip(

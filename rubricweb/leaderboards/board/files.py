@@ -248,7 +248,7 @@ BOARD_LINES: dict[str, Callable[[Board], list[str]]] = {
     "tsv": tsv_lines,
     "tex": tex_lines,
 }
-"""Of files with a row for each run."""
+"""Writers of files with a row for each run, by format."""
 _TYPES = {
     "json": "application/json",
     "tsv": "text/tab-separated-values; charset=utf-8",

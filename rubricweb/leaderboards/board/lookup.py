@@ -326,8 +326,9 @@ def _column(token: str, spec: BoardSpec) -> MeasureColumn:
 
 
 def _bank_of(grader: GraderConfig, spec: BoardSpec) -> Bank | None:
-    """Return the bank whose items the grader is scored on: the board's, unless it has grades of others only;
-    None for labels.
+    """Return the bank whose items the grader is scored on; None for labels.
+
+    It is the board's, unless the grader has grades of other banks only.
     """
     if grader.purpose == Purpose.DIRECT:
         return None

@@ -81,9 +81,7 @@ def _denominator(board: Board, measure: MeasureSpec, counted: Counted, of: str =
 
 
 def importance(board: Board) -> str:
-    """Return what is to be known of scores of vital nuggets where importance tells no items apart; else
-    nothing.
-    """
+    """Return a warning on scores of vital nuggets where importance tells no items apart; else nothing."""
     measures = [board.spec.measure, *(column.measure for column in board.spec.columns)]
     if not any(_is_of_vital(measure) for measure in measures) or not board.n_items:
         return ""
@@ -143,7 +141,7 @@ def _labels(config: GraderConfig, measure: MeasureSpec) -> str:
 
 
 def label_basis(spec: BoardSpec) -> str:
-    """`labels`, and what is not as it usually is: whose ratings, of which items."""
+    """Return `labels`, and each choice that is not the default: whose ratings, of which items."""
     parts = [labels(spec)]
     if spec.source is not Source.GRADER:
         parts.append(f"ratings by {SOURCES[spec.source]}")
@@ -267,9 +265,7 @@ def _bank(spec: BoardSpec, n_items: int, stamp: str) -> str:
 
 
 def uncertainty(board: Board) -> str:
-    """Return how ranks and intervals were found, at what level, and how much of them is chance of the
-    computing.
-    """
+    """Return how ranks and intervals were computed, at what level, and their Monte-Carlo errors."""
     if not board.spec.measure.bootstraps_by_topic:
         return f"none: {NO_TOPICS}"
     if board.top is None:

@@ -170,9 +170,7 @@ def basis(spec: BoardSpec) -> Basis:
 
 
 def column_basis(base: Basis, column: MeasureColumn) -> Basis:
-    """Return what a further column is scored on: the same topics and runs, and the items that its grader
-    grades.
-    """
+    """Return the basis of a further column: the same topics and runs, and the items of its grader."""
     if column.config is None:
         return base if column.is_own else replace(base, spec=replace(base.spec, by_subtopic=False))
     has_version = base.spec.version is not None and column.bank == base.spec.bank
@@ -232,8 +230,9 @@ def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
 def unit_scores(
     grades: TopicGrades, items: TopicItems, spec: BoardSpec, scorer: Scorer = topic_scores
 ) -> Scores:
-    """Return an array of shape (runs,): of a topic, or of one subtopic of the board's one topic; a run may
-    lack the topic.
+    """Return the scores on a topic, or on one subtopic of the board's one topic, shape (runs,).
+
+    A run may lack the topic.
     """
     each = [scorer(grades, part.uids, spec.measure, part.weights) for part in parts(items, spec)]
     if len(each) == 1:
@@ -256,8 +255,9 @@ def _table(base: Basis, units: Iterable[TopicPool], columns: list[Scores]) -> Sc
 
 
 def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
-    """Return an array of shape (runs,): the graded share of the cells of the first k passages; NaN where none
-    is to come.
+    """Return the graded share of the cells of the first k passages, shape (runs,).
+
+    NaN for a run that waits for no grade.
     """
     waiting = _topics_at_work(base)
     totals = np.zeros((2, len(base.pool.run_tags)))
@@ -271,9 +271,7 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def missing_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
-    """Return an array of shape (2, runs): of the cells of each run's first k pooled passages, those without a
-    grade, and all.
-    """
+    """Return how many cells of each run's first k pooled passages lack a grade, and all; shape (2, runs)."""
     missing = (grades.matrix.columns(uids).ratings == MISSING).sum(axis=1)
     top = grades.pool.ranked_rows[:, :k]
     of_top = take_rows(missing, top).sum(axis=1)

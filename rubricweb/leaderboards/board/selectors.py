@@ -77,7 +77,7 @@ def authors(spec: BoardSpec, pool: CollectionPool) -> Authors:
 
 
 def is_same_model(name: str, other: str) -> bool:
-    """Whether two names are of one model, wherever it is kept; two empty names are of none.
+    """Return whether two names are of one model, wherever it is kept; two empty names are of none.
 
     >>> is_same_model("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama-3-8b-instruct")
     True
@@ -87,7 +87,7 @@ def is_same_model(name: str, other: str) -> bool:
 
 
 def _items_by(spec: BoardSpec) -> int:
-    """Items of the bank that the grading model drafted."""
+    """Return how many items of the bank the grading model drafted."""
     backend = BACKENDS.get(spec.config.backend)
     if spec.bank is None or (backend and not backend.needs_model):
         return 0
@@ -186,11 +186,11 @@ class _Measured:
     others: Sequence[Summary]
     """By the further columns."""
     by_topic: Sequence[tuple[float | None, ...]]
-    """Of each run, on the topics that count."""
+    """Scores of each run on the topics that count."""
 
 
 def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> Counted:
-    """Of scores (runs, units): what their means go over."""
+    """Return how many topics or subtopics the means of scores, shape (runs, units), go over."""
     counted = np.asarray((~np.isnan(scores)).any(axis=0), dtype=np.bool_)
     undefined = 0
     if not measure.uses_labels:
@@ -249,8 +249,9 @@ def _rows(base: Basis, table: ScoreTable, measured: _Measured) -> tuple[BoardRow
 
 
 def judged_shares(base: Basis, k: int) -> NDArray[np.float64]:
-    """Return an array of shape (runs,): graded / ranked passages of the first k, over the topics with items;
-    NaN without any.
+    """Return graded / ranked passages of the first k over the topics with items, shape (runs,).
+
+    NaN for a run without any.
     """
     totals = np.zeros((2, len(base.pool.run_tags)))
     for topic in base.pool.topics:

@@ -83,15 +83,13 @@ def names(tags: tuple[str, ...]) -> str:
 
 
 def method(sample: EstimateSample) -> str:
-    """Return the level of the intervals, a lower bound where the sample has few misses, and how they are
-    found.
-    """
+    """Return the level of the intervals, a lower bound if the sample has few misses, and their method."""
     at_least = "at least " if sample.is_level_at_least else ""
     return f"{at_least}{100 * LEVEL:g} % {sample.method}"
 
 
 def basis(sample: EstimateSample) -> str:
-    """In sentences: the sample that the estimates stand on, and what more of it would bring."""
+    """Return, in sentences, the sample behind the estimates, and what a larger one would bring."""
     size = sample.size
     drawn = (
         f"From {size.cells:,} rated pairs that were drawn at random, {size.below:,} that the grader rates "

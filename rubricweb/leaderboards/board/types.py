@@ -53,9 +53,9 @@ class MeasureColumn:
     support: SupportColumn | None = None
     """A score of citations instead of `measure`."""
     bank: Bank | None = None
-    """Of the other grader: the bank whose items it grades; None if it labels passages."""
+    """The bank whose items the other grader grades; None if it labels passages."""
     kinds: frozenset[ItemKind] = frozenset()
-    """Of the other grader: the kinds of items that the column is scored over."""
+    """The kinds of the other grader's items that the column is scored over."""
 
     @property
     def items(self) -> str:
@@ -73,7 +73,7 @@ class MeasureColumn:
 
     @property
     def is_own(self) -> bool:
-        """By the grades that the board itself stands on."""
+        """Whether it is scored by the grades that the board itself stands on."""
         return self.config is None and not self.is_judgments and self.support is None
 
 
@@ -118,7 +118,7 @@ class BoardSpec:
         return not self.topic and self.topic_slice is None
 
     def includes(self, query_id: str) -> bool:
-        """Whether the topic is one that the board is of."""
+        """Return whether the topic is one that the board is of."""
         in_slice = self.topic_slice is None or query_id in self.topic_slice.query_ids
         return in_slice and self.topic in ("", query_id)
 
@@ -131,7 +131,7 @@ class Counted:
     n_left_out: int
     """Topics of the collection in no mean: without items or, for labels, without grades or judgments."""
     n_undefined: int = 0
-    """Of these, topics with items for which the measure is 0 / 0."""
+    """Topics among them with items for which the measure is 0 / 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +182,9 @@ class EstimateSample:
     drawn: int = 0
     """Cells that the campaigns of its draws ask for."""
     rated: int = 0
-    """Of these, cells that somebody rated."""
+    """Cells among them that somebody rated."""
     checks: Checks | None = None
-    """Of what the estimate assumes; None where it assumes nothing, or without an estimate."""
+    """Checks of what the estimate assumes; None where it assumes nothing, or without an estimate."""
     knows_relevance: bool = False
     """Its strata are by judgment, too."""
 
@@ -211,7 +211,7 @@ class BoardRow:
     n_topics: int
     """Topics in the mean: the same for every run, unless topics that a run lacks are left out."""
     n_answered: int
-    """Of these, topics that the run has a ranking for."""
+    """Topics among them that the run has a ranking for."""
     judged: float | None
     """Share of the run's first k passages that are graded."""
     first: int | None = None
@@ -225,7 +225,7 @@ class BoardRow:
     verified: float | None = None
     """Share of the cells of the first k passages that people have rated or verified."""
     estimate: RunEstimate | None = None
-    """Of the score that people's ratings of all cells would give; None where the board cannot tell."""
+    """The score that people's ratings of all cells would give; None where the board cannot tell."""
     current: float | None = None
     """While a job grades: the share of this run's cells that are graded; None where none of them waits."""
     others: tuple[ColumnScore, ...] = ()
@@ -267,7 +267,7 @@ class Top:
     """What can be said of the best runs."""
 
     can_tell: bool
-    """With fewer topics than `max_t.MIN_TOPICS` no run can be clearly ahead of another."""
+    """Whether the topics are enough (`max_t.MIN_TOPICS`) for a run to be clearly ahead of another."""
     first: tuple[str, ...]
     """The run with the highest mean; several if they score exactly the same."""
     n_not_behind: int
@@ -307,7 +307,7 @@ class Board:
     judged_at: int
     correlations: tuple[BoardCorrelation, ...]
     n_undefined: int = 0
-    """Of those left out, topics with items for which the measure is 0 / 0."""
+    """Topics among those left out with items for which the measure is 0 / 0."""
     n_vital: int = 0
     """Items that are vital, as all are that nobody said anything else of."""
     columns: tuple[Counted, ...] = ()
@@ -316,7 +316,7 @@ class Board:
     top: Top | None = None
     """None with fewer than two topics or two runs."""
     topics: tuple[BoardTopic, ...] = ()
-    """Those that count, the easiest first."""
+    """The topics that count, the easiest first."""
     without_items: tuple[BoardTopic, ...] = ()
     """Topics that count for nothing because nobody asked anything about them."""
     n_graded: int = 0
@@ -337,7 +337,7 @@ class Board:
 
     @property
     def order(self) -> str:
-        """By what measures of labels order a run, and which runs the other trec_eval orders otherwise."""
+        """The order in which measures of labels read runs, and the runs that the other trec_eval reorders."""
         topics = {row.run_tag: row.n_otherwise for row in self.rows if row.n_otherwise}
         runs = ", ".join(f"{tag} ({n} topic{'' if n == 1 else 's'})" for tag, n in topics.items())
         other = self.spec.measure.trec_eval.other

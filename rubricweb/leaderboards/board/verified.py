@@ -62,7 +62,7 @@ class _TopicUnits:
 
 
 def _is_sum(base: Basis) -> bool:
-    """Whether the score of every run is a sum over cells, or over passages."""
+    """Return whether the score of every run is a sum over cells, or over passages."""
     measure = base.spec.measure.registered
     if not isinstance(measure, ItemMeasure):
         return True
@@ -72,7 +72,7 @@ def _is_sum(base: Basis) -> bool:
 
 
 def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
-    """By run, with what the estimates stand on; None for a run with too few rated cells."""
+    """Return the estimate of each run, and the sample behind it; None for a run with too few rated cells."""
     design = Draw.Design.PASSAGES if base.spec.measure.uses_labels else Draw.Design.ANSWERS
     units = [(topic, items) for topic, items in base.units() if items.uids]
     draws = list(Draw.objects.filter(collection=base.spec.collection))
@@ -93,7 +93,7 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     within = Units(
         gathered.weights[:, can_be_drawn],
         gathered.grader[can_be_drawn],
-        gathered.people[can_be_drawn],
+        gathered.human[can_be_drawn],
         gathered.chances[can_be_drawn] * share_rated,
     )
     estimates, outside = linear_estimate(within), gathered.weights[:, ~can_be_drawn].sum(axis=1)
@@ -241,16 +241,18 @@ class _Topic:
         )
 
     def _ratings(self, rows: NDArray[np.int32]) -> tuple[Ratings, Ratings, Mask]:
-        """Return, of shape (rows, items), the grader's ratings, people's, and the cells of the draw that they
-        rated; MISSING for one that they only found wrong.
+        """Return the grader's ratings, people's, and the drawn cells that people rated, shape (rows, items).
+
+        MISSING for a cell that people only marked as wrong.
         """
         uids = self.items.uids
         graded, checked = (each.matrix.columns(uids).ratings[rows] for each in (self.graded, self.checked))
         return graded, checked, self.checked.drawn_in(uids, [self.draw])[rows]
 
     def _relevant(self, ratings: Ratings) -> Floats:
-        """Return an array of shape (passages,): the share of the averaged subtopics that the passage is
-        relevant for; of one that has none, 1 or 0.
+        """Return the share of the averaged subtopics that each passage is relevant for, shape (passages,).
+
+        1 or 0 without subtopics.
         """
         measure, of = self.spec.measure, parts(self.items, self.spec)
         columns = [[self.items.uids.index(uid) for uid in part.uids] for part in of]
@@ -267,9 +269,7 @@ def _credits(spec: BoardSpec) -> CellCredits:
 
 
 def _worths(items: TopicItems, spec: BoardSpec, cells: CellCredits) -> Floats:
-    """Return an array of shape (items,): what a full credit adds to the score of the topic, or subtopic, that
-    is averaged.
-    """
+    """Return what a full credit adds to the score of the averaged topic or subtopic, shape (items,)."""
     averaged = parts(items, spec)
     nothing = (np.zeros((0, 0), dtype=np.int8), np.zeros((0, 0), dtype=np.int32))
     worths = [cells.worths(GradedTopic(*nothing, part.weights)) / len(averaged) for part in averaged]
@@ -282,14 +282,14 @@ def _worths(items: TopicItems, spec: BoardSpec, cells: CellCredits) -> Floats:
 
 
 def _size(gathered: Units) -> SampleSize:
-    is_rated, is_above = ~np.isnan(gathered.people), gathered.grader >= 0.5
+    is_rated, is_above = ~np.isnan(gathered.human), gathered.grader >= 0.5
     return SampleSize(
         below=int((is_rated & ~is_above).sum()),
         above=int((is_rated & is_above).sum()),
         items=0,
         needed_items=0,
         needed_above=0,
-        misses=int((~is_above & (gathered.people >= 0.5)).sum()),
+        misses=int((~is_above & (gathered.human >= 0.5)).sum()),
     )
 
 
@@ -302,7 +302,10 @@ def _reason(estimates: LinearEstimates, is_covered: Mask) -> str:
 
 
 def _rows(estimates: LinearEstimates, outside: Floats, is_given: Mask) -> tuple[RunEstimate | None, ...]:
-    """Nothing is known of cells outside the draw: they widen the interval from no credit to all."""
+    """Return the estimate of each run, widened by the cells outside the draw.
+
+    Nothing is known of them: they widen the interval from no credit to all.
+    """
     ends = zip(estimates.value.tolist(), estimates.low.tolist(), estimates.high.tolist(), strict=True)
     return tuple(
         RunEstimate(value + unknown / 2, low, high + unknown) if given else None
@@ -311,8 +314,9 @@ def _rows(estimates: LinearEstimates, outside: Floats, is_given: Mask) -> tuple[
 
 
 def _with_cost(sample: EstimateSample, estimates: LinearEstimates, weights: Floats) -> EstimateSample:
-    """Return what more cells would do to the interval of a middling run: its variance is in proportion to
-    1 / rated - 1 / all.
+    """Return the sample with what more cells would do to the interval of a middling run.
+
+    Its variance is in proportion to 1 / rated - 1 / all.
     """
     rated, there = (float(np.median(each)) for each in (estimates.n_rated, (weights > 0).sum(axis=1)))
     if not 0 < rated < there:
@@ -351,8 +355,9 @@ def verified(base: Basis, k: int) -> Verified:
 
 
 def _estimates(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
-    """Return estimates that assume nothing of the grader where the board's draws allow them, else those of
-    the model, which only Rubric-Cover has.
+    """Return estimates that assume nothing of the grader, where the board's draws allow them.
+
+    Elsewhere they are those of the model, which only Rubric-Cover has.
     """
     measure = base.spec.measure.registered
     is_modelled = isinstance(measure, ItemMeasure) and measure.has_estimate
@@ -362,9 +367,7 @@ def _estimates(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def checked_counts(grades: CheckedGrades, uids: Uids, k: int) -> NDArray[np.int64]:
-    """Return an array of shape (2, runs): of the cells of each run's first k pooled passages, how many people
-    saw, and all.
-    """
+    """Return how many cells of each run's first k pooled passages people saw, and all; shape (2, runs)."""
     per_passage = grades.checked_in(uids).sum(axis=1)
     top = grades.pool.ranked_rows[:, :k]
     return np.array(

@@ -41,7 +41,7 @@ class MovedRow:
     possible_before: Possible = None
     possible_after: Possible = None
     p: float | None = None
-    """Of the run's gain on the mean of all runs, adjusted for all runs; None where nothing is tested."""
+    """The p-value of the run's gain on the mean of all runs, adjusted for all runs; None if untested."""
     gain: float = 0.0
     """Mean of what the run gains on the mean of all runs, in standard deviations of their means."""
 
@@ -121,9 +121,7 @@ def can_tell_moves(scored: ScoredBoard) -> bool:
 
 
 def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
-    """Return an array of shape (runs,): the p-value of each run's gain on all runs, NaN if untested; and its
-    mean.
-    """
+    """Return the p-value of each run's gain on all runs, NaN if untested, and its mean; shape (runs,)."""
     possible, runs = after.ranks, len(after.run_tags)
     if possible is None or before.table.topic_ids != after.table.topic_ids:
         return np.full(runs, np.nan), np.zeros(runs)
@@ -132,7 +130,7 @@ def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
 
 
 def is_exact(before: ScoredBoard, after: ScoredBoard) -> bool:
-    """Both boards are of measures that are sums over items."""
+    """Return whether both boards are of measures that are sums over items."""
     return all(scored.spec.measure.is_sum_over_items for scored in (before, after))
 
 
@@ -236,9 +234,7 @@ def _worth_of_items(scored: ScoredBoard, run: int) -> dict[int, dict[str, float]
 
 
 def _worth(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[str, float]:
-    """Return, by uid: what covering the item adds to the score of the topic, or of the subtopic that is
-    averaged.
-    """
+    """Return, by uid, what covering the item adds to the score of the averaged topic or subtopic."""
     measure, matrix = scored.spec.measure, scored.base.grades[topic.topic_id].matrix
     averaged = [TopicItems(matrix.item_ids)] if measure.is_workbench else parts(items, scored.spec)
     averages = [shares for part in averaged if (shares := _shares(scored, topic, part))]
@@ -272,7 +268,10 @@ def _cells(
 
 
 def _by_topics(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explained]:
-    """For measures that are no sums over items: a part a topic, with the passages whose labels differ."""
+    """Return a part a topic, with the passages whose labels differ.
+
+    This is for measures that are no sums over items.
+    """
     was, now = (_parts(scored, run) for scored in (before, after))
     parts = []
     for topic in after.base.pool.topics:
@@ -298,9 +297,7 @@ def _parts(scored: ScoredBoard, run: int) -> dict[int, float]:
 def _label_changes(
     before: ScoredBoard, after: ScoredBoard, topic: TopicPool, run: int
 ) -> tuple[CellChange, ...]:
-    """Return the first passages of the run whose label differs, or is relevant on one board only; in its
-    order.
-    """
+    """Return the run's first passages whose label differs, or is relevant on one board only, in its order."""
     was, now = (
         topic_labels(
             scored.base.grades[topic.topic_id],
@@ -320,7 +317,7 @@ def _label_changes(
 
 
 def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
-    """(Topic, uid) -> item, for every wording that an item of the bank ever had."""
+    """Return the item by topic and uid, for every wording that an item of the bank ever had."""
     if bank is None:
         return {}
     fields = ("item__topic_id", "revision__uid", "item_id")
@@ -331,7 +328,7 @@ def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
 
 
 def _texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
-    """By topic and uid; without the wordings that are secret from the reader."""
+    """Return texts by topic and uid, without the wordings that are secret from the reader."""
     topics = [topic.topic_id for topic in scored.base.pool.topics]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}

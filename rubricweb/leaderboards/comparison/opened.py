@@ -27,7 +27,7 @@ HIDDEN = -3
 """A grade that the reader may not see before they rate its cell."""
 INITIALS = {ItemKind.QUESTION: "Q", ItemKind.NUGGET: "N"}
 FIRST_CHARACTERS = 500
-"""Of each passage of a ranking."""
+"""How many characters of each passage of a ranking are shown."""
 GROUPS = ("a", "b", "both", "neither")
 """Which sides cover an item."""
 
@@ -48,7 +48,7 @@ class ItemMark:
 
     item: ReadableItem
     href: str
-    """Of the cell."""
+    """The address of the cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Opened:
     groups: tuple[tuple[str, tuple[tuple[ReadableItem, tuple[int, ...]], ...]], ...]
     n_items: int
     n_secret: int
-    """Of these, items whose words are secret from the reader."""
+    """Items among them whose wording is secret from the reader."""
     depth: int
     """So many first passages count."""
 

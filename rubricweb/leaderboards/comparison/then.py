@@ -19,7 +19,7 @@ from rubricweb.leaderboards.comparison.changes import Explained, MovedRow
 
 SHOWN_PARTS = 40
 SHADES = 5
-"""Of a score by topic, above 0: as many as there are grades."""
+"""The number of shades of a score by topic above 0: as many as there are grades."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class OpenedRun:
     parts: tuple[Explained, ...]
     """All that the difference is made of."""
     n_shown: int
-    """Of these, so many are in `topics`."""
+    """How many of them are in `topics`."""
 
 
 @dataclass(frozen=True, eq=False)

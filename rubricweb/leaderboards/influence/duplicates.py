@@ -37,12 +37,13 @@ class DuplicatesRow:
     repeats: int
     """Passages among its first k of all topics of whose group it returns another one above."""
     share: float | None
-    """Of its first k passages; None without any."""
+    """The share of its first k passages; None without any."""
     marked: int
     """Passages among its first k that have near-duplicates in the collection."""
     score_once: float | None
-    """Without repeats, so that what follows moves up; None for measures of labels, which count passages in
-    their denominators.
+    """The score without repeats, so that what follows moves up.
+
+    None for measures of labels, which count passages in their denominators.
     """
     rank_once: int | None
 
@@ -90,7 +91,7 @@ def repeated(doc_ids: Sequence[str], groups: Groups) -> list[bool]:
 
 
 def _counts(topic: TopicPool, groups: Groups, k: int) -> list[tuple[int, int, int]]:
-    """By run: repeats, passages with near-duplicates and passages among the first k."""
+    """Return, by run, repeats, passages with near-duplicates and passages among the first k."""
     tops = [(doc_ids or ())[:k] for doc_ids in topic.ranked]
     return [(sum(repeated(top, groups)), sum(doc_id in groups for doc_id in top), len(top)) for top in tops]
 

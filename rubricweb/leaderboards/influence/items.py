@@ -51,7 +51,7 @@ ITEM_COLUMNS = (
 )
 POSSIBLE = "possible: ranks that the topics leave open, by the max-T test of all pairs"
 SHOWN_ITEMS = 50
-"""Of the table on a page; files have all."""
+"""Rows of the table on a page; files have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], row: Dependent) ->
 
 
 def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
-    """By topic id and uid, without items that are secret from the reader; without words, the id."""
+    """Return texts by topic id and uid, without secret items; an item without a text has its uid."""
     topics = [topic.topic_id for topic, items in scored.base.units() if items != NOTHING]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}
@@ -257,7 +257,7 @@ def items_table(
 
 
 def _items_data(scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts) -> DataTable:
-    """Rows of items without a text are left out."""
+    """Return the rows of items that have a text as a table."""
     lines: list[Line] = [
         {
             "topic": row.query_id,
@@ -365,7 +365,7 @@ def _pairs_data(scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts) -> D
 
 
 def possible(ranks: tuple[int, int] | None) -> str:
-    """Ranks as people read them: "2-5"; a dash where nothing is tested."""
+    """Return ranks as a range: "2-5"; a dash where nothing is tested."""
     return span_of_ranks(*ranks) if ranks else "\N{EN DASH}"
 
 
@@ -376,7 +376,7 @@ def possible_ends(ranks: tuple[int, int] | None) -> Line:
 
 
 def signed(value: float | None) -> str:
-    """Four decimals with their sign; 0 has none, and what is undefined is a dash."""
+    """Return four decimals with their sign; 0 has none, and what is undefined is a dash."""
     if value is None:
         return "\N{EN DASH}"
     return f"{value:+z.4f}".replace("+0.0000", "0.0000")

@@ -77,7 +77,7 @@ class TeamRow:
     possible: tuple[int, int] | None
     """The ranks that the topics leave open on the board."""
     p: float | None
-    """Of what the run loses against the mean of all runs, adjusted for all runs; None if untested."""
+    """The p-value of the run's loss against the mean of all runs, adjusted for all runs; None if untested."""
 
     @property
     def error(self) -> int:
@@ -176,7 +176,7 @@ def _tested(scored: ScoredBoard, rows: list[TeamRow], gains: list[Floats]) -> li
 
 
 def origins(scored: ScoredBoard) -> dict[str, dict[int, tuple[str, ...]]]:
-    """Origin (a model's name, imported, people) -> by topic id, the uids of the board's items."""
+    """Return the uids of the board's items by origin (a model's name, imported, people) and topic id."""
     if scored.spec.bank is None:
         return {}
     origin_of = _origin_of(scored.spec.bank, scored.spec.version)
@@ -189,7 +189,7 @@ def origins(scored: ScoredBoard) -> dict[str, dict[int, tuple[str, ...]]]:
 
 
 def _origin_of(bank: Bank, version: BankVersion | None) -> dict[tuple[int, str], str]:
-    """(Topic, uid) -> origin, of the wordings that the bank has, or had as of the version."""
+    """Return the origin by topic and uid, of the wordings that the bank has, or had as of the version."""
     imports = ItemChange.including_secret.filter(item__bank=bank, verb=ItemChange.Verb.IMPORTED)
     imported = set(imports.values_list("item_id", flat=True))
     fields = ("topic_id", "draft__request__llm")

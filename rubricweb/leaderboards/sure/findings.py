@@ -238,7 +238,7 @@ class Evidence:
 
     @property
     def drawn(self) -> RatedSample | None:
-        """Those of `rated` that were drawn at random."""
+        """The cells of `rated` that were drawn at random."""
         return self.rated.only(self.rated.is_drawn) if self.rated is not None else None
 
     @property
@@ -314,7 +314,7 @@ class Section:
 
     view: AgreementView
     independent: AgreementView
-    """Of the ratings that people gave before they saw the grader's."""
+    """The agreement with ratings that people gave before they saw the grader's."""
     shows_names: bool
     sheets: dict[str, PrintedTable]
 

@@ -130,7 +130,7 @@ class OfficialForm(forms.Form):
 
 @require_safe
 def sure(request: HtmxRequest, slug: str) -> HttpResponse:
-    """A board in five pictures; what is chosen is in the address, and `form` names a file of the page."""
+    """Show a board in five pictures, as the address says; its `form` names a file of the page."""
     collection = access.collection_for(request.user, slug)
     form = SureForm(request.GET, collection=collection)
     if not form.graders:
@@ -275,5 +275,5 @@ def _stored(file: UploadedFile[bytes]) -> Iterator[Path]:
 
 
 def _file_name(stated: str) -> str:
-    """As the person's machine has it, but no longer than ours allows; only errors show it."""
+    """Return the name of an upload, no longer than our file system allows; only errors show it."""
     return Path(stated).name.encode()[:MAX_NAME_BYTES].decode(errors="ignore") or "leaderboard"

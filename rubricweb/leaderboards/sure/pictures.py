@@ -186,7 +186,7 @@ def confirmed(evidence: Evidence) -> Picture:
 
 def _by_grade(drawn: RatedSample, low: int, top: int) -> list[tuple[int, int, int]]:
     """Return grade, cells, and cells that people rate from `low` on, of each grade."""
-    grader, covered = drawn.cells.grader, drawn.cells.people >= low
+    grader, covered = drawn.cells.grader, drawn.cells.human >= low
     return [
         (grade, int((grader == grade).sum()), int(covered[grader == grade].sum()))
         for grade in range(MIN_RATING, top + 1)

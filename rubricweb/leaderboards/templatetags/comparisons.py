@@ -11,17 +11,17 @@ register = template.Library()
 
 @register.filter
 def three(value: float | None) -> str:
-    """Three decimals; a dash for what is undefined."""
+    """Return three decimals; a dash for what is undefined."""
     return "\N{EN DASH}" if value is None else number(value)
 
 
 @register.filter
 def plus(value: float) -> str:
-    """Three decimals with their sign; 0 has none."""
+    """Return three decimals with their sign; 0 has none."""
     return number(value, signed=True)
 
 
 @register.filter
 def unlocalized(value: float) -> str:
-    """A number of an SVG, whatever the language."""
+    """Return a number of an SVG, whatever the language."""
     return f"{value:g}"

@@ -102,7 +102,7 @@ class ReplyForm(forms.Form):
     uid = forms.UUIDField()
 
     def clean_verb(self) -> ThreadAction:
-        """Default to a reply: a form sent by a key names no button."""
+        """Return the verb, by default a reply: a form sent by a key names no button."""
         return ThreadAction(self.cleaned_data["verb"] or ThreadAction.REPLY)
 
 

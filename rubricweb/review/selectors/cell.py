@@ -119,7 +119,7 @@ class CellView:
 
     @property
     def near_duplicates_label(self) -> str:
-        """ "2 near-duplicates in this pool, 1 graded differently, by up to 2"."""
+        """A label such as "2 near-duplicates in this pool, 1 graded differently, by up to 2"."""
         n = len(self.near_duplicates)
         label = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
         differences = [

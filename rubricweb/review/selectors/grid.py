@@ -260,8 +260,9 @@ def _source(source: Source, layered: Layers, columns: tuple[ItemColumn, ...], pa
 
 
 def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
-    """Return the active items, or a version's; questions first, numbered within their kind in the bank's
-    order.
+    """Return the active items, or a version's, questions first.
+
+    They are numbered within their kind in the bank's order.
     """
     kinds = [str(kind) for kind in query.kinds]
     if query.version:

@@ -1,3 +1,1 @@
-"""Verify a grader: cells with the most suspicious first or in random order, marked right or wrong with one
-key.
-"""
+"""Verify a grader: mark cells right or wrong with one key, the most suspicious first or at random."""

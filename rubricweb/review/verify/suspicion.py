@@ -1,5 +1,6 @@
-"""Which ratings or verdicts look wrong: the answer contradicts them, the grader was unsure, or others
-disagree.
+"""Ratings and verdicts that look wrong.
+
+The answer contradicts them, the grader was unsure, or others disagree.
 """
 
 from __future__ import annotations

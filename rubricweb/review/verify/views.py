@@ -254,8 +254,9 @@ def _place(bank: Bank) -> dict[str, object]:
 
 @require_POST
 def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """Add the extracted answer of a cell to the answer key of its question; where a grader judged it wrong,
-    say that it is right.
+    """Add the extracted answer of a cell to the answer key of its question.
+
+    Where a grader judged it wrong, say that it is right.
     """
     bank, acceptance = verified_bank(request, slug, bank_id), _acceptance(request)
     item = item_for_editor(request.user, bank_id, acceptance.item)

@@ -20,15 +20,15 @@ def cells_of(random, *, topics, bias=0.0, groups=2):
 def test_agreement_is_as_it_is_defined():
     cells, _ = cells_of(np.random.default_rng(1), topics=8)
     found = calibration(cells, min_grade=4)
-    by_chance = (cells.grader[:, np.newaxis] - cells.people[np.newaxis, :]) ** 2
-    expected = 1 - ((cells.grader - cells.people) ** 2).mean() / by_chance.mean()
+    by_chance = (cells.grader[:, np.newaxis] - cells.human[np.newaxis, :]) ** 2
+    expected = 1 - ((cells.grader - cells.human) ** 2).mean() / by_chance.mean()
     assert found.kappa.value == pytest.approx(expected)
     assert found.kappa.interval.low < expected < found.kappa.interval.high
-    assert found.same.value == (cells.grader == cells.people).mean()
-    assert found.near.value == (abs(cells.grader - cells.people) <= 1).mean()
-    assert found.bias.value == pytest.approx((cells.grader - cells.people).mean())
+    assert found.same.value == (cells.grader == cells.human).mean()
+    assert found.near.value == (abs(cells.grader - cells.human) <= 1).mean()
+    assert found.bias.value == pytest.approx((cells.grader - cells.human).mean())
     assert [row.rating for row in found.by_rating] == [0, 1, 2, 3, 4, 5]
-    four = cells.people[cells.grader == 4]
+    four = cells.human[cells.grader == 4]
     assert found.by_rating[4].people.value == pytest.approx(four.mean())
     assert found.by_rating[4].reached.value == (four >= 4).mean()
 
@@ -36,7 +36,7 @@ def test_agreement_is_as_it_is_defined():
 def test_a_group_stands_beside_the_others():
     cells, group = cells_of(np.random.default_rng(2), topics=12, bias=1.0)
     (found, none) = biases(cells, [("own", group == 0), ("none", group > 5)])
-    difference = cells.grader - cells.people
+    difference = cells.grader - cells.human
     assert (found.name, found.cells) == ("own", (group == 0).sum())
     inside, outside = difference[group == 0].mean(), difference[group != 0].mean()
     assert found.beyond_others.value == pytest.approx(inside - outside)
@@ -65,7 +65,7 @@ def test_equal_values_claim_no_certainty():
 
 def test_intervals_cover_what_many_topics_show():
     truth_cells, truth_group = cells_of(np.random.default_rng(4), topics=4_000, bias=0.5)
-    truth = truth_cells.grader - truth_cells.people
+    truth = truth_cells.grader - truth_cells.human
     bias = truth.mean()
     beyond = truth[truth_group == 0].mean() - truth[truth_group == 1].mean()
     random, tries = np.random.default_rng(5), 80

@@ -29,7 +29,7 @@ def test_the_sample_has_all_that_both_rated(rated):
     assert set(found.cells.topics.tolist()) == topics
     assert sorted(found.cells.grader.tolist()) == sorted(rated.graded.values())
     assert not found.is_drawn.any()
-    assert (found.cells.people == (found.cells.grader - 1).clip(0)).all()
+    assert (found.cells.human == (found.cells.grader - 1).clip(0)).all()
 
 
 def test_a_card_goes_stale_when_an_item_is_reworded_and_current_when_it_is_back(
@@ -93,7 +93,7 @@ def test_the_page_states_what_was_found_and_on_what(card, rated, viewer, client_
 def test_card_calls_groups_clear_by_one_rule_for_all(rated, monkeypatch):
     """Eight topics; people agree but for the passages of one family, which the grader rates 2 more."""
     sample = made_up_sample(8, more=2)
-    families = {"own": sample.cells.grader > sample.cells.people, "even": sample.cells.people == 1}
+    families = {"own": sample.cells.grader > sample.cells.human, "even": sample.cells.human == 1}
     monkeypatch.setattr(calibration_cards, "by_length", lambda _: {})
     monkeypatch.setattr(calibration_cards, "by_family", lambda *_: families)
     found = calibration_cards.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
@@ -108,7 +108,7 @@ def test_card_page_says_how_many_groups_were_compared_and_by_which_rule(
     card, rated, viewer, client_of, monkeypatch, topics, note
 ):
     sample = made_up_sample(topics, more=2)
-    high = sample.cells.grader > sample.cells.people
+    high = sample.cells.grader > sample.cells.human
     monkeypatch.setattr(calibration_cards, "by_length", lambda _: {"short": high, "long": ~high})
     monkeypatch.setattr(calibration_cards, "by_family", lambda *_: {})
     found = calibration_cards.document_of(rated.made.bank, rated.made.config, sample, is_random=True)

@@ -44,7 +44,7 @@ class Command(OperatorCommand):
         self._report(restored, joins=terms.joins)
 
     def _report(self, restored: Restored, *, joins: bool) -> None:
-        counts = [f"{restored.rows[label]:,} {_words(label)}" for label in SHOWN if restored.rows.get(label)]
+        counts = [f"{restored.rows[label]:,} {_plural(label)}" for label in SHOWN if restored.rows.get(label)]
         self.stderr.write(f"{restored.slug}: {', '.join(counts) or 'an empty collection'}")
         if restored.members:
             done = "Members" if joins else "Invited"
@@ -60,7 +60,7 @@ class Command(OperatorCommand):
             self.stderr.write(f"Nobody is a member yet: people accept at Home, or {role}")
 
 
-def _words(label: str) -> str:
+def _plural(label: str) -> str:
     from django.apps import apps
 
     return str(apps.get_model(label)._meta.verbose_name_plural)

@@ -27,12 +27,12 @@ class Command(OperatorCommand):
         help_text = (
             f"who can join with it, at most {MOST_USES} (1, or {EACH_THEIR_OWN} where each names a team)"
         )
-        parser.add_argument("--people", type=int, metavar="N", help=help_text)
+        parser.add_argument("--people", dest="max_uses", type=int, metavar="N", help=help_text)
         add_server_argument(parser)
 
-    def handle(self, *, slug: str, people: int | None, server: str, **options: object) -> None:
+    def handle(self, *, slug: str, server: str, **options: object) -> None:
         collection = collection_named(slug)
-        form = LinkForm(options | {"max_uses": people})
+        form = LinkForm(options)
         require_valid(form, {"max_uses": "people"})
         offer = form.offer
         invitation, path = invitations.invite(collection, offer, by=None)

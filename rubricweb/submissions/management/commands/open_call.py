@@ -54,7 +54,7 @@ class Command(OperatorCommand):
             rules = named_rules(track)
         except BadFormat as error:
             raise CommandError(str(error)) from error
-        form = new_call_form(collection, _sent(options))
+        form = new_call_form(collection, _form_data(options))
         require_valid(form, OPTIONS)
         call = actions.open_call(collection, form.terms(), rules, by=None)
         self.stdout.write(link(server, reverse("submissions:call", args=[slug, call.pk])))
@@ -62,8 +62,8 @@ class Command(OperatorCommand):
         self.stderr.write(f"{call} of {slug} takes {call.get_takes_display()} until {until}.")
 
 
-def _sent(options: dict[str, Any]) -> QueryDict:
-    """Return what the page would send."""
+def _form_data(options: dict[str, Any]) -> QueryDict:
+    """Return the fields of the form as the page would send them."""
     fields = QueryDict(mutable=True)
     fields.update({name: value for name, value in options.items() if value not in (False, None)})
     fields.update({field: options[option] for field, option in OPTIONS.items() if options[option]})

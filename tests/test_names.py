@@ -1,0 +1,107 @@
+"""The house rules for names: words that are banned as bound names, and predicates that return bool."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.test_house import Function, functions, own_code, report, where
+
+# fmt: off
+BANNED = frozenset({
+    "asked", "beside", "found", "known", "one", "people", "said", "sayings", "sent", "shown", "so_many",
+    "sure", "told", "wanted", "words", "wrote",
+})
+# fmt: on
+"""What they stand for has a name of its own: `matches`, `reply`, `requested`, `label`, `raters`."""
+PREDICATES = ("is_", "has_", "can_", "may_")
+IN_OTHER_FILES = {
+    "rubricweb/api/resources/banks.py known": "field of the API",
+    "rubricweb/api/resources/calibration.py people": "field of the API",
+    "rubricweb/api/resources/campaigns.py people": "field of the API",
+    "rubricweb/archives/shapes.py people": "key of stored JSON",
+    "rubricweb/arena/rubric.py people": "templates/arena/_disagreements.html",
+    "rubricweb/campaigns/agreement.py people": "templates of agreement between assessors",
+    "rubricweb/campaigns/forms.py people": "form field",
+    "rubricweb/campaigns/models.py people": "field in the database",
+    "rubricweb/campaigns/new_campaign.py people": "field of the API and of templates",
+    "rubricweb/campaigns/progress.py people": "field of the API and of templates",
+    "rubricweb/client/rows.py known": "field of the API",
+    "rubricweb/corpus/people.py people": "the view of the route `corpus:people`",
+    "rubricweb/corpus/pooling.py words": "templates/grades/pool.html",
+    "rubricweb/editor/impact.py known": "field of the API and of templates",
+    "rubricweb/leaderboards/sure/page.py sure": "the view of the route `leaderboards:sure`",
+    "rubricweb/review/verify/forms.py said": "form field",
+    "rubricweb/review/verify/forms.py shown": "form field",
+    "rubricweb/submissions/selectors.py people": "templates/submissions/_teams.html",
+    "rubricweb/support/labelling.py shown": "templates/support/_card.html",
+    "grading/statistics/calibration.py people": "key of stored JSON and of templates",
+}
+"""Names that also live in the database, the API, addresses, forms or templates, with where they do."""
+NOT_YET = (
+    "rubricweb/core/",
+    "rubricweb/graders/",
+    "rubricweb/grades/",
+    "rubricweb/jobs/",
+    "/kind.py",
+    "rubricweb/corpus/duplicates.py",  # what they override is in rubricweb/jobs
+)
+"""Parts of the paths whose names are still to be mended."""
+OF_EACH_ROW = frozenset({"_can_be_clear", "has_absent_runs", "is_uncovered", "is_ungraded"})
+"""Predicates of each row of an array or a query, which return a mask or an expression."""
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of all that code binds: variables, parameters, functions, aliases."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield node.lineno, name
+            case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
+                yield node.lineno, name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield node.lineno, name
+
+
+def mended() -> list[Path]:
+    return [path for path in own_code() if not any(part in where(path) for part in NOT_YET)]
+
+
+def banned_names() -> dict[str, str]:
+    """Return "path name" -> where it is bound, for each banned name of a file."""
+    places: dict[str, str] = {}
+    for path in mended():
+        for line, name in bound_names(ast.parse(path.read_text(encoding="utf-8"))):
+            if name.strip("_") in BANNED:
+                places.setdefault(f"{where(path)} {name}", f"{where(path, line)}: {name}")
+    return places
+
+
+def is_predicate(function: Function) -> bool:
+    return function.name.lstrip("_").startswith(PREDICATES) and function.name not in OF_EACH_ROW
+
+
+def returned(function: Function) -> str:
+    return ast.unparse(function.returns) if function.returns else "nothing stated"
+
+
+def test_bound_names_say_what_they_are():
+    report([place for name, place in banned_names().items() if name not in IN_OTHER_FILES])
+
+
+def test_every_allowed_name_is_still_bound():
+    report([f"{name} is bound no more" for name in sorted(IN_OTHER_FILES.keys() - banned_names().keys())])
+
+
+def test_predicates_return_bool():
+    report(
+        [
+            f"{where(path, function.lineno)} {function.name} -> {returned(function)}"
+            for path in mended()
+            for function in functions(path)
+            if is_predicate(function) and returned(function) != "bool"
+        ]
+    )
