@@ -114,7 +114,7 @@ class DuplicateSearches(TaskKind[DuplicateSearch]):
         groups, n_passages = find_groups(lease.work.collection, lease.work.threshold)
         keep(lease, groups, n_passages)
 
-    def words(self, work: DuplicateSearch) -> str:
+    def label(self, work: DuplicateSearch) -> str:
         return f"the search for near-duplicates in {work.collection}"
 
     def changed(self, work: DuplicateSearch) -> None:

@@ -94,13 +94,13 @@ def save_new_grades(config: GraderConfig, topic_id: int, grades: Sequence[NewGra
 @transaction.atomic
 def replace_failed(config: GraderConfig, grades: Iterable[GradeRow], *, job: GradingJob | None = None) -> int:
     """Replace failed grades by new ones; a cell that has a rating or answer keeps it. Return how many."""
-    return _replace(config, grades, job, where=_is_failed())
+    return _replace(config, grades, job, where=_failed_condition())
 
 
 @transaction.atomic
 def replace_grades(config: GraderConfig, grades: Iterable[GradeRow], *, job: GradingJob) -> int:
     """Replace any grades, except that a failure never replaces a rating or answer."""
-    return _replace(config, grades, job, where=f"({_is_failed()} OR excluded.outcome <> '{FAILED}')")
+    return _replace(config, grades, job, where=f"({_failed_condition()} OR excluded.outcome <> '{FAILED}')")
 
 
 def _replace(config: GraderConfig, grades: Iterable[GradeRow], job: GradingJob | None, *, where: str) -> int:
@@ -289,7 +289,7 @@ def _from_json() -> str:
     return f"SELECT {same}, row.* FROM json_to_recordset(%s::json) AS row({columns})"  # noqa: S608
 
 
-def _is_failed() -> str:
+def _failed_condition() -> str:
     quote = connection.ops.quote_name
     return f"{quote(Grade._meta.db_table)}.{quote('outcome')} = '{FAILED}'"
 

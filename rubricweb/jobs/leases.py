@@ -67,7 +67,7 @@ class Lease(Generic[W]):
 @transaction.atomic
 def claim(kind: Kind[W], pk: int) -> Lease[W] | None:
     """Claim work that waits, or whose worker is gone; None where another has it or it has ended."""
-    is_free = Q(state=State.QUEUED) | Q(state=State.LEASED) & _is_over()
+    is_free = Q(state=State.QUEUED) | Q(state=State.LEASED) & _over_condition()
     free = kind.claimable().filter(is_free, pk=pk, attempts__lt=MAX_ATTEMPTS)
     attempts = F("attempts") + 1
     if not free.update(state=State.LEASED, worker=worker_name(), attempts=attempts, lease_until=expiry()):
@@ -79,12 +79,12 @@ def claim(kind: Kind[W], pk: int) -> Lease[W] | None:
 
 def expired(kind: Kind[W]) -> list[Lease[W]]:
     """Return leases of workers that were not heard of for a whole lease."""
-    is_over = _is_over() | Q(lease_until=None)
+    is_over = _over_condition() | Q(lease_until=None)
     rows = kind.model._default_manager.filter(is_over, state=State.LEASED).order_by("pk")
     return [Lease(kind, work) for work in rows.select_related(*kind.related)]
 
 
-def _is_over() -> Q:
+def _over_condition() -> Q:
     """Return the condition that a lease ended, or ends later than any given out now.
 
     The latter happens when the clock was set back meanwhile.

@@ -90,7 +90,7 @@ class LimitedModel:
         """
         read = tokens_of([text for _, text in messages])
         reserved = self._cost(read, self._longest_reply)
-        self._may_ask(reserved)
+        self._reserve(reserved)
         try:
             reply = self._llm.complete(messages)
         except BaseException as error:
@@ -108,7 +108,7 @@ class LimitedModel:
     def _cost(self, read: float, written: float) -> float:
         return cost(self._backend, self._name, read, written) or 0.0
 
-    def _may_ask(self, dollars: float) -> None:
+    def _reserve(self, dollars: float) -> None:
         if worker_state.now.is_stopping:
             raise Stopping
         affordable = Q(most_dollars=None) | Q(most_dollars__gte=F("dollars") + dollars)

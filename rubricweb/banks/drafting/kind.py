@@ -79,7 +79,7 @@ class Drafting(TaskKind[DraftRequest]):
         purpose = f"{work.llm} as a writer of drafts"
         return Need(f"writer-{model}", purpose, *registry.requirement(work.backend))
 
-    def words(self, work: DraftRequest) -> str:
+    def label(self, work: DraftRequest) -> str:
         return f"drafts for topic {work.topic.query_id}"
 
     def changed(self, work: DraftRequest) -> None:

@@ -67,7 +67,7 @@ class RatingEventImporter:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._people: dict[str, User | None] = {}
+        self._raters: dict[str, User | None] = {}
 
     def read(self, path: Path, events: Iterable[RatingEvent]) -> None:
         """Import all events of a file."""
@@ -159,9 +159,9 @@ class RatingEventImporter:
         return {str(config): config for config in configs if names[str(config)] == 1}
 
     def _person(self, name: str) -> User:
-        if name not in self._people:
-            self._people[name] = self._work.accounts.of(name)
-        person = self._people[name]
+        if name not in self._raters:
+            self._raters[name] = self._work.accounts.of(name)
+        person = self._raters[name]
         if person is None:
             raise ValueError("a rating has a person")
         return person
