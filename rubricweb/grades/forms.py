@@ -26,8 +26,8 @@ class AddressForm(forms.Form):
         initial = {
             name: str(field.initial) for name, field in self.fields.items() if field.initial is not None
         }
-        self.chosen = {name: str(value) for name, value in address.items()}
-        self.data, self.is_bound = {**initial, **self.chosen}, True
+        self.given = {name: str(value) for name, value in address.items()}
+        self.data, self.is_bound = {**initial, **self.given}, True
 
     def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
         """Return the field's value, or `default` if it is missing or wrong."""
@@ -107,4 +107,4 @@ class GraderForm(AddressForm):
             field.validators.append(MaxValueValidator(highest))
             field.widget.attrs["max"] = highest
             field.help_text = threshold_note(rater.configs[0]) or field.help_text
-            self.data["min_grade"] = self.chosen.get("min_grade") or str(self.default_min_grade)
+            self.data["min_grade"] = self.given.get("min_grade") or str(self.default_min_grade)
