@@ -316,7 +316,7 @@ class CausalOptions(GeneratorOptions):
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveOptions(ModelOptions):
-    """The defaults are those that SQuAD models are trained and evaluated with."""
+    """Options of an extractive reader, by default those that SQuAD models are trained and evaluated with."""
 
     window_tokens: int = option(
         384, "Tokens of question and passage that the model sees at once.", lowest=32, highest=32_768

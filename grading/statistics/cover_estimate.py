@@ -122,7 +122,7 @@ class SampleSize:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """All of shape (runs,)."""
+    """Estimates of every run, each of shape (runs,)."""
 
     value: Floats
     low: Floats

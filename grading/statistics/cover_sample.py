@@ -193,7 +193,7 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class LinearEstimates:
-    """All of shape (runs,); NaN for a run with fewer than MIN_UNITS rated units."""
+    """Estimates of every run, each of shape (runs,); NaN for a run with fewer than MIN_UNITS rated units."""
 
     value: Floats
     low: Floats

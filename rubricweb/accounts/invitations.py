@@ -42,7 +42,7 @@ class TeamTaken(Exception):
 
 
 class InvitationOver(Exception):
-    """It was revoked, has expired, or was used as often as it may be."""
+    """The invitation was revoked, has expired, or was used as often as it may be."""
 
 
 @transaction.atomic

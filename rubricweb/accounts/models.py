@@ -65,7 +65,7 @@ def maker_still_may(by: str = "by", collection: str = "collection") -> Q:
 
 class Invitations(models.QuerySet["Invitation"]):
     def usable(self) -> Invitations:
-        """Return those that let somebody in now."""
+        """Return the invitations that let somebody in now."""
         is_open = Q(revoked_at=None, uses__lt=F("max_uses"), expires_at__gt=timezone.now())
         return self.filter(is_open & maker_still_may(), collection__is_gone=False)
 

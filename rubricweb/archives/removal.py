@@ -204,7 +204,7 @@ def _delete(table: tables.Table, collection: Collection) -> int:
 
 
 class CannotRemove(Exception):
-    """It stays; the text says what stands on it."""
+    """The object cannot be removed; the text says what depends on it."""
 
 
 @dataclass(frozen=True, slots=True)

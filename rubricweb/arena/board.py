@@ -74,7 +74,7 @@ class Duel:
 
 @dataclass(frozen=True, slots=True)
 class VoterAgreement:
-    """Of people who voted on the same two answers."""
+    """The agreement of people who voted on the same two answers."""
 
     pairs: int
     same: float

@@ -127,7 +127,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Nothing is asked before a draft or a grade is."""
+    """The model of a judge, which is loaded and asked only when a draft or a grade is due."""
 
     llm: str
     connection: Connection

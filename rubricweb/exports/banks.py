@@ -79,7 +79,7 @@ class BankExport:
         return not any(line.items for line in self.lines)
 
     def lists(self) -> list[LossList]:
-        """Return those that have entries."""
+        """Return the lists of losses that have entries."""
         every = (
             LossList(
                 "refusals",
@@ -111,7 +111,7 @@ class BankExport:
         return archive.getvalue()
 
     def report(self) -> list[str]:
-        """Return one sentence for each entry."""
+        """Return a line for each refusal, loss and warning."""
         remarks = {"cannot be written": self.refusals, "lost": self.losses, "warning": self.warnings}
         return [f"{kind}: {loss}" for kind, entries in remarks.items() for loss in entries]
 

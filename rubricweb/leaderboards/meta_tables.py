@@ -57,7 +57,7 @@ def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> Dat
 
 
 def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
-    """Return what holds for all of them."""
+    """Return names and values of what holds for all comparisons."""
     slugs = dict.fromkeys(
         row.contender.collection.slug for comparison in comparisons for row in comparison.rows
     )

@@ -198,7 +198,7 @@ def findings_as_json(groups: Iterable[Group]) -> list[dict[str, object]]:
 
 
 def findings_from_json(stored: Iterable[dict[str, object]]) -> list[Group]:
-    """Return what `findings_as_json` made."""
+    """Return the findings that `findings_as_json` stored."""
     return [_group(**group) for group in stored]  # type: ignore[arg-type]
 
 

@@ -57,7 +57,7 @@ def price_of_job(job: SupportJob) -> Price:
 
 
 def asking_of(job: SupportJob) -> Asking:
-    """Return what the job was started with."""
+    """Return the model, the rule and the limits that the job was started with."""
     return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply)
 
 

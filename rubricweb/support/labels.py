@@ -85,7 +85,7 @@ class Cited:
         return tuple(citation for of_topic in by_topic.values() for citation in sorted(of_topic))
 
     def readable_citations(self, rule: JudgedCitations) -> list[Citation]:
-        """Return those that somebody can judge."""
+        """Return the citations whose passage has a text, so that somebody can judge them."""
         return [
             citation
             for citation in self.citations(rule)
@@ -93,7 +93,7 @@ class Cited:
         ]
 
     def in_random_order(self, rule: JudgedCitations) -> tuple[Citation, ...]:
-        """Return those that somebody can judge, over all topics in one order that says nothing of them.
+        """Return readable citations over all topics, in one random order that says nothing of them.
 
         Any first part of it is a simple random sample. It is the same in every copy of a collection.
         """

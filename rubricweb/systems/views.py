@@ -36,7 +36,7 @@ STEPS_A_PAGE = 20
 
 
 class MakeForm(forms.Form):
-    """Of one method: fields that it does not take are left out."""
+    """The form of one method, without the fields that it does not take."""
 
     run_tag = forms.CharField(label="Name of the run", max_length=200)
     runs = forms.MultipleChoiceField(

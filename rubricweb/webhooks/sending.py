@@ -170,7 +170,7 @@ def _literal(host: str) -> Address | None:
 
 
 class NotAnswered(Exception):
-    """Nothing came back; the text says why, for people."""
+    """No response came back; the text says why, for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from rubricweb.leaderboards.board.types import BoardSpec, Top
 
 @dataclass(frozen=True, eq=False)
 class Certainty(RankIntervals):
-    """With the interval of each run's score."""
+    """Rank intervals of the runs, with the interval of each run's score."""
 
     intervals: Intervals
 

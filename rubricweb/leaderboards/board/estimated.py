@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """By primary key: draws that serve a board, and those of its collection that do not."""
+    """Primary keys of draws that serve a board, and of those of its collection that do not."""
 
     serving: frozenset[int]
     others: frozenset[int]
@@ -242,7 +242,7 @@ def _worths(items: TopicItems, spec: BoardSpec) -> Floats:
 
 
 def _reason(size: SampleSize, unsampled: int, items: int) -> str:
-    """Return why there is no estimate, in words."""
+    """Return the reason for which there is no estimate."""
     if unsampled > MOST_UNSAMPLED * items:
         return f"{unsampled:,} of its {items:,} items could not be drawn: they had no text then, or are newer"
     if size.items < size.needed_items:

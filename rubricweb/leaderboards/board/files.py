@@ -198,7 +198,7 @@ def _monte_carlo(board: Board) -> Json | None:
 
 
 def _top(top: Top | None) -> Json | None:
-    """Return what the headline stands on."""
+    """Return the headline: the first runs, and how many are not clearly behind them."""
     if top is None:
         return None
     return {

@@ -183,7 +183,7 @@ def summary(tau: float | None, n_runs: int, leaning: float | None) -> str:
 
 
 def checked(n_rated: int, n_graded: int) -> str:
-    """Return how much people have looked at.
+    """Return a sentence on how many of the board's pairs people have rated.
 
     >>> checked(200, 10_000)
     'Trust the bands of the board, not the score itself: people have rated 2 % of the pairs.'

@@ -99,7 +99,7 @@ class SureForm(AnalysisForm):
         return fitting[:MOST_OTHERS]
 
     def evidence(self, query: str) -> Evidence:
-        """Return what a valid form asks for."""
+        """Return the evidence that a valid form asks for."""
         picked = self.cleaned_data
         others = self.offered if picked["others"] else []
         return Evidence(self.spec, picked["reference"], others, query)
