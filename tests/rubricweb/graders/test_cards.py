@@ -19,7 +19,7 @@ from tests.rubricweb.graders.conftest import text
 
 pytestmark = pytest.mark.portable
 
-PAGE = "/calibration/autumn/"
+PAGE = "/collections/autumn/graders/calibration/"
 
 
 def test_the_sample_has_all_that_both_rated(rated):
@@ -118,7 +118,7 @@ def test_card_page_says_how_many_groups_were_compared_and_by_which_rule(
     assert note in page
     assert ("clearly higher" in page, "clearly lower" in page) == (topics == 8,) * 2
     assert (
-        json.loads(client_of(viewer).get(f"{PAGE}cards/{card.pk}/file/").content)["groups"] == found["groups"]
+        json.loads(client_of(viewer).get(f"{PAGE}{card.pk}/file/").content)["groups"] == found["groups"]
     )
 
 
@@ -141,7 +141,7 @@ def made_up_sample(topics, *, more):
 
 def test_the_file_leaves_runs_out_where_their_names_are_hidden(card, rated, viewer, developer, client_of):
     def document(person):
-        return json.loads(client_of(person).get(f"{PAGE}cards/{card.pk}/file/").content)
+        return json.loads(client_of(person).get(f"{PAGE}{card.pk}/file/").content)
 
     assert document(viewer)["by_runs"]
     rated.made.collection.shows_run_tags = False
@@ -155,11 +155,11 @@ def test_the_file_leaves_runs_out_where_their_names_are_hidden(card, rated, view
 
 
 def test_the_badge_says_whether_it_is_current(card, rated, viewer, developer, client_of):
-    badge = client_of(viewer).get(f"{PAGE}cards/{card.pk}/badge/")
+    badge = client_of(viewer).get(f"{PAGE}{card.pk}/badge/")
     assert badge["Content-Type"] == "image/svg+xml"
     assert f"kappa {card.found['kappa']['value']:.2f}" in badge.content.decode()
     banks.retire_item(rated.made.items["t1"][0], seen=rated.made.items["t1"][0].version, by=developer)
-    assert "\n      stale\n" in client_of(viewer).get(f"{PAGE}cards/{card.pk}/badge/").content.decode()
+    assert "\n      stale\n" in client_of(viewer).get(f"{PAGE}{card.pk}/badge/").content.decode()
 
 
 def test_what_was_rated_since_stands_beside_it(card, rated, owner, monkeypatch):
@@ -172,6 +172,6 @@ def test_what_was_rated_since_stands_beside_it(card, rated, owner, monkeypatch):
 
 def test_roles(card, outsider, participant, viewer, client_of):
     for person in (outsider, participant):
-        for place in (f"{PAGE}cards/{card.pk}/file/", f"{PAGE}cards/{card.pk}/badge/", sure_at(card)):
+        for place in (f"{PAGE}{card.pk}/file/", f"{PAGE}{card.pk}/badge/", sure_at(card)):
             assert client_of(person).get(place).status_code == 404
     assert client_of(viewer).post(f"{PAGE}make/").status_code == 403
