@@ -216,9 +216,9 @@ def seen_by_organizer(client, collection, folder: Path, manage: Callable[..., st
     """Return the texts of the pages, and of the files inside the archive and the release."""
     client.force_login(UserFactory(is_superuser=True))
     slug = collection.slug
-    pages = [f"/collections/{slug}/{page}/" for page in ("jobs", "graders")]
+    pages = [f"/collections/{slug}/{page}/" for page in ("grades/jobs", "graders")]
     pages += [f"/api/v1/collections/{slug}/{page}/" for page in ("grades", "jobs", "graders")]
-    pages += [f"/collections/{slug}/{page}" for page in ("", "work/", "leaderboards/", "problems/")]
+    pages += [f"/collections/{slug}/{page}" for page in ("", "work/", "leaderboards/", "review/problems/")]
     answers = {page: client.get(page, follow=True) for page in pages}
     assert {answer.status_code for answer in answers.values()} == {200}
     seen = {page: markup(answer) for page, answer in answers.items()}

@@ -37,7 +37,8 @@ def drafts(asked):
 
 
 def place(name, bank, topic):
-    return reverse(f"editor:{name}", args=[bank.pk, topic.pk])
+    room = "review" if name == "topic" else "editor"
+    return reverse(f"{room}:{name}", args=[bank.pk, topic.pk])
 
 
 def of(name, bank, row):

@@ -31,8 +31,8 @@ def test_every_page_answers_400(collection, owner, client_of):
     ranked(item.topic, {"run": [pooled.passage.doc_id]})
     client, topic = client_of(owner), f"{bank.pk}/topics/{item.topic_id}"
     for address in (
-        f"/editor/banks/{topic}/?view=grid&hide={DIGITS}",
-        f"/editor/banks/{topic}/?beside={DIGITS}",
+        f"/review/banks/{topic}/?view=grid&hide={DIGITS}",
+        f"/review/banks/{topic}/?beside={DIGITS}",
         f"/collections/autumn/leaderboards/?seen={DIGITS}:1",
     ):
         assert client.get(address).status_code == 400, address

@@ -116,7 +116,7 @@ def test_a_blind_rater_is_offered_no_hidden_grade_to_verify(bank, owner, develop
 
 
 def test_nothing_to_verify_without_questions_leads_back(collection, assessor, client_of):
-    response = client_of(assessor).get(f"{ADDRESS}verify/", follow=True)
+    response = client_of(assessor).get("/collections/autumn/review/verify/", follow=True)
     assert response.redirect_chain == [(ADDRESS, 302)]
     assert "there are no questions yet" in markup(response)
 

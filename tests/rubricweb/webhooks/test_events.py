@@ -56,7 +56,7 @@ def test_a_job_that_ends(collection, endpoint, owner, state):
     (data,) = told("job.ended")
     assert data["job"] == {"id": job.pk, "kind": "grading", "state": state}
     assert data["page"] == f"/collections/autumn/grades/jobs/?job={job.pk}"
-    assert data["api"] == f"/api/v1/collections/autumn/grades/jobs/{job.pk}/"
+    assert data["api"] == f"/api/v1/collections/autumn/jobs/{job.pk}/"
     chunked.finish_if_done(job.__class__.objects.get(pk=job.pk))
     assert len(told("job.ended")) == 1, "it ends once"
 
