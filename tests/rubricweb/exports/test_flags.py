@@ -112,5 +112,5 @@ def test_queries_do_not_grow_with_flags(flags, collection, client_of, viewer, as
 
 def test_the_page_offers_them_before_anything_is_graded(collection, client_of, viewer):
     html = markup(client_of(viewer).get(f"/collections/{collection.slug}/releases/"))
-    assert f'action="/exports/{collection.slug}/flags/"' in html
+    assert f'action="/collections/{collection.slug}/exports/flags/"' in html
     assert '<select name="format" id="flags_format">' in html
