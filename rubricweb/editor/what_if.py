@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,24 +121,6 @@ def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> What
     outside, inside = _without_and_with(item, config)
     change = (inside, outside) if item.is_retired else (outside, inside)
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
-
-
-def retirements(
-    bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec
-) -> dict[int, WhatIf]:
-    """Return, by item pk, the effect of retiring each of these active items alone."""
-    now = board_inputs(bank, config, measure)
-    rows = bank.all_items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
-    by_topic: dict[int, list[tuple[int, str]]] = {}
-    for topic_id, pk, uid in rows.values_list("topic_id", "pk", "revision__uid"):
-        by_topic.setdefault(topic_id, []).append((pk, uid))
-    by_item = {}
-    for topic_id, listed in by_topic.items():
-        inside = tuple(dict.fromkeys(uid for _, uid in listed))
-        for retired in (pk for pk, _ in listed if pk in pks):
-            outside = tuple(dict.fromkeys(uid for pk, uid in listed if pk != retired))
-            by_item[retired] = _difference(now, topic_id, (inside, outside))
-    return by_item
 
 
 def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:

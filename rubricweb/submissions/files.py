@@ -18,7 +18,6 @@ from grading.errors import BadFormat
 from grading.submissions import Finding, Severity
 from grading.submissions.rules import CATEGORIES
 from rubricweb.core.forms import write_chunks
-from rubricweb.corpus.models import Collection
 from rubricweb.imports import zips
 from rubricweb.imports.staging import file_name, shown_name
 from rubricweb.submissions.models import Submission
@@ -43,12 +42,6 @@ MEANINGS = CATEGORIES | OWN_CATEGORIES
 def path_of(submission: Submission) -> Path:
     """Return each file has a folder of its own, named by its key, so that no name leads anywhere."""
     return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / file_name(submission.name)
-
-
-def paths_of(collection: Collection) -> dict[int, Path]:
-    """Return the files of a collection that are kept, by submission."""
-    kept = Submission.objects.filter(call__collection=collection, is_kept=True)
-    return {submission.pk: path_of(submission) for submission in kept}
 
 
 def is_here(submission: Submission) -> bool:

@@ -169,11 +169,6 @@ def versions_of(submission: Submission) -> list[Submission]:
     return list(same.exclude(pk=submission.pk).select_related(*SHOWN).defer("findings"))
 
 
-def teams_of(collection: Collection) -> list[str]:
-    """Return the teams of the collection's participants, by name."""
-    return sorted(_members(collection), key=str.casefold)
-
-
 def _members(collection: Collection) -> dict[str, list[str]]:
     """Return the usernames of each team."""
     members: dict[str, list[str]] = defaultdict(list)

@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import pool_chars, stamp_of
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
-from rubricweb.grades.engine.missing import Missing, asked_cells
+from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
@@ -95,22 +95,6 @@ def price_each(config: GraderConfig) -> float | None:
     each = settings.PRICES.get(config.llm)
     backend = registry.BACKENDS.get(config.backend)
     return None if each is None else float(each) * (backend.price_share if backend else 1.0)
-
-
-def price_of_all(collection: Collection, config: GraderConfig, *, rate: float) -> Price:
-    """Return the price of every cell that the config would grade, at `rate` cells a second.
-
-    The config need not be saved.
-    """
-    every = asked_cells(collection, [config], topics=collection.topics.all())[0]
-    tokens = _tokens(collection, every) if _has_model(every) else None
-    each = price_each(config)
-    return Price(
-        cells=every.cells,
-        tokens=tokens,
-        seconds=(every.cells / rate, every.cells / rate),
-        dollars=None if each is None else (tokens or 0) / MILLION * float(each),
-    )
 
 
 def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
