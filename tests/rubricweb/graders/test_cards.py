@@ -117,9 +117,7 @@ def test_card_page_says_how_many_groups_were_compared_and_by_which_rule(
     page = text(client_of(viewer).get(sure_at(card)))
     assert note in page
     assert ("clearly higher" in page, "clearly lower" in page) == (topics == 8,) * 2
-    assert (
-        json.loads(client_of(viewer).get(f"{PAGE}{card.pk}/file/").content)["groups"] == found["groups"]
-    )
+    assert json.loads(client_of(viewer).get(f"{PAGE}{card.pk}/file/").content)["groups"] == found["groups"]
 
 
 def made_up_sample(topics, *, more):
