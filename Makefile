@@ -18,6 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+UV = $(shell grep -oE '^uv==[0-9.]+' requirements/dev.txt)
 SOURCES = $(wildcard grading rubricweb tests bench manage.py .ci/pythons)
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
@@ -98,10 +99,9 @@ $(VENV)/bin/python:
 	@"$(PYTHON)" -c '$(SUITS)' || { echo "RubricWeb needs Python 3.11 to 3.14; PYTHON=$(PYTHON) is not one of them." >&2; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 
-# uv takes a fifth of pip's time; where it cannot reach the index that pip is configured for, pip installs.
+# uv takes a fifth of pip's time; where it is not to be had, or cannot reach pip's index, pip installs.
 $(VENV)/.base: requirements/base.txt | $(VENV)/bin/python
-	$(PIP) --no-compile $(shell grep -oE '^uv==[0-9.]+' requirements/dev.txt)
-	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python -r requirements/base.txt || $(PIP) -r requirements/base.txt
+	{ $(PIP) --no-compile $(UV) && $(BIN)/python -m uv pip install --quiet --python $(BIN)/python -r $<; } || $(PIP) -r $<
 	@touch $@
 
 $(VENV)/.ready: requirements/base.txt requirements/test.txt requirements/models.txt requirements/dev.txt .ci/chromium $(VENV)/.smollm2 | $(VENV)/.base
