@@ -93,9 +93,9 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 def json_value(text: str, *, shape: str, nan: object = None) -> object:
     """Decode one JSON document. `shape` says in words what it should be, `nan` what a bare NaN becomes.
 
-    Without `nan` that is refused. Raises `BadFormat`, with the line in `text` where that is known, for blank or malformed text, a key that
-    occurs twice in an object, numbers that are not finite, half a surrogate pair, NUL characters, and more
-    than MAX_DEPTH levels.
+    Without `nan` that is refused. Raises `BadFormat`, with the line in `text` where that is known, for blank
+    or malformed text, a key that occurs twice in an object, numbers that are not finite, half a surrogate
+    pair, NUL characters, and more than MAX_DEPTH levels.
     """
     if not text or text.isspace():
         raise BadFormat(f"blank line, expected {shape}")

@@ -24,7 +24,7 @@ RUN_KEYS = ("run_id", "runtag", "run")
 LABELS: Mapping[object, int] = {str(label): label for label in (MISSING, 0, 1, 2)}
 """As files have them, in text: 2 full, 1 partial, 0 none, -1 not judged."""
 _EXPECTED = 'expected "2", "1", "0" or "-1"'
-_SHAPE = '{"topic_id" or "narrative_id", "run_id", "sentences": [{"text", "citations": [{"reference", "support"}]}]}'
+_SHAPE = '{"topic_id", "run_id", "sentences": [{"text", "citations": [{"reference", "support"}]}]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +78,28 @@ def read_labelled_answers(path: Path) -> Iterator[LabelledAnswer]:
 
 def labelled_json(answer: LabelledAnswer) -> JsonDict:
     """Return the answer as the object of a line: what was read, with the labels that the answer has now."""
-    if not answer.foreign:
-        sentences = [
-            {
-                "text": sentence.text,
-                "citations": [
-                    {"reference": reference, "support": str(label)}
-                    for reference, label in zip(sentence.references, sentence.labels, strict=True)
-                ],
-            }
-            for sentence in answer.sentences
-        ]
-        return {"topic_id": answer.query_id, "run_id": answer.run_tag, "sentences": sentences}
+    if not _has_places(answer.foreign, answer.labels):
+        ids = {"topic_id": answer.query_id, "run_id": answer.run_tag}
+        return {**ids, "sentences": [_sentence_json(sentence) for sentence in answer.sentences]}
     entries = [
         entry | {"citations": [_relabelled(*pair) for pair in zip(entry["citations"], labels, strict=True)]}
         for entry, labels in zip(answer.foreign["sentences"], answer.labels, strict=True)
     ]
     return {**answer.foreign, "sentences": entries}
+
+
+def _has_places(foreign: Mapping[str, Any], labels: list[list[int]]) -> bool:
+    """Return whether the object has a citation for each label."""
+    try:
+        return [len(entry["citations"]) for entry in foreign["sentences"]] == [len(row) for row in labels]
+    except (LookupError, TypeError):
+        return False
+
+
+def _sentence_json(sentence: LabelledSentence) -> JsonDict:
+    cited = zip(sentence.references, sentence.labels, strict=True)
+    citations = [{"reference": reference, "support": str(label)} for reference, label in cited]
+    return {"text": sentence.text, "citations": citations}
 
 
 def write_labelled_answers(path: Path, answers: Iterable[LabelledAnswer]) -> None:
@@ -103,7 +108,7 @@ def write_labelled_answers(path: Path, answers: Iterable[LabelledAnswer]) -> Non
 
 
 def _relabelled(citation: JsonDict, label: int) -> JsonDict:
-    if _label(citation["support"]) == label:
+    if _label(citation.get("support")) == label:
         return citation
     return citation | {"support": str(label)}
 
@@ -198,7 +203,7 @@ def _refuse_nan(value: object, place: str) -> None:
 
 
 def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and value != value  # noqa: PLR0124  # the test of NaN
+    return isinstance(value, float) and value != value  # the test of NaN
 
 
 def _shown(value: object) -> str:

@@ -133,22 +133,22 @@ def support_score(
     (nan, nan)
     """
     counts = denominators(labels, rule)
-    credits = [
+    of_sentences = [
         [rule.credit(sentence[place]) for place in places]
         for sentence, places in zip(labels, counts.judged, strict=True)
         if places
     ]
     if rule is SupportRule.POOLED:
-        precision, recall = sum(map(sum, credits)), sum(map(max, credits))
+        precision, recall = sum(map(sum, of_sentences)), sum(map(max, of_sentences))
     else:
-        precision = recall = sum(sum(of_sentence) / len(of_sentence) for of_sentence in credits)
+        precision = recall = sum(sum(of_sentence) / len(of_sentence) for of_sentence in of_sentences)
     without = unjudged if counts.is_unjudged else 0.0
     states = Counter(label for sentence in labels for label in rule.considered(sentence))
     return SupportScore(
-        precision=precision / counts.precision if credits else without,
-        recall=recall / counts.recall if credits else without,
+        precision=precision / counts.precision if of_sentences else without,
+        recall=recall / counts.recall if of_sentences else without,
         sentences=len(labels),
-        judged=sum(map(len, credits)),
+        judged=sum(map(len, of_sentences)),
         missing=states[MISSING],
         failed=states[FAILED],
         is_unjudged=counts.is_unjudged,

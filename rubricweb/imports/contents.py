@@ -9,6 +9,7 @@ from typing import Any
 
 from grading.formats import registry
 from grading.formats.base import Content, Format
+from grading.formats.support_labels import LABELLED_ANSWERS
 from grading.segmentation import PassagesOf
 from rubricweb.corpus.importers.judgments import SeveralJudgments
 from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
@@ -43,6 +44,9 @@ TAKEN: Mapping[Content, Taken] = {
     Content.FLAGS: Taken("flags", "threads"),
     Content.VOTES: Taken("votes", "votes"),
     Content.SUPPORT: Taken("support", "labels"),
+    Content.LABELLED_ANSWERS: Taken(
+        "support", "labels", lambda answer: sum(len(row) for row in answer.labels)
+    ),
     Content.BANK: Taken("banks", "items", lambda line: len(line.items)),
     Content.RUN: Taken("run_files", "topics"),
     Content.QRELS: Taken("qrels", "judgments", takes_several=False),
@@ -73,6 +77,10 @@ class ImportOptions:
     """The run that the order of candidates in reranker requests makes; empty for none."""
     nugget_grader: str = NUGGET_GRADER
     """Who made grades of nuggets, which their files do not say."""
+    labels_by: str = ""
+    """Author of labels whose files name none: `people`, or a model's name."""
+    after_prediction_of: str = ""
+    """The model whose predictions that author corrected; empty for none."""
     replace: bool = False
 
     @classmethod
@@ -108,5 +116,7 @@ def files_of(batch: Import) -> ImportFiles:
         is_segmenting=options.is_segmenting,
         candidates_run=options.candidates_run,
         nugget_grader=options.nugget_grader,
+        authors={path: options.labels_by for path, name in read_as.items() if name == LABELLED_ANSWERS.name},
+        after_prediction_of=options.after_prediction_of,
         replace=options.replace,
     )

@@ -84,6 +84,18 @@ class OptionsForm(forms.Form):
         max_length=200,
         help_text="The model that gave the grades, which the file does not name.",
     )
+    labels_by = forms.CharField(
+        label="Labels by",
+        required=False,
+        max_length=200,
+        help_text="For labels of support by answer, whose file names nobody: people, or a model's name.",
+    )
+    after_prediction_of = forms.CharField(
+        label="After predictions of",
+        required=False,
+        max_length=200,
+        help_text="The model whose labels people saw and corrected. Empty: they labelled from scratch.",
+    )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",
         required=False,

@@ -4,7 +4,10 @@ from django.apps import AppConfig
 class SupportConfig(AppConfig):
     name = "rubricweb.support"
     label = "support"
-    imports = {"labels of support": "rubricweb.support.importing.LabelImporter"}
+    imports = {
+        "answers with labels of support": "rubricweb.support.importing.AnswerImporter",
+        "labels of support": "rubricweb.support.importing.LabelImporter",
+    }
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds, listing

@@ -48,7 +48,8 @@ REPEATED_FILES = {
     "autojudge-annotate export them; repeatable",
     "--flags": "flags and comments as Export wrote them; repeatable",
     "--votes": "votes on answers as the vote board wrote them, event by event; repeatable",
-    "--support": "labels of support as their board wrote them, JSON lines; repeatable",
+    "--support-labels": "labels of support by answer, as NIST and RAGDoll have them, with --by; or as Export "
+    "wrote them; repeatable",
     "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
@@ -127,6 +128,17 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
     return replace(files, read_as=read_as)
 
 
+def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
+    """Return who made the labels of each file. Raises CommandError where the names do not fit the files."""
+    files, names = options["support_labels"], [name.strip() for name in options["by"]]
+    if names and (not all(names) or len(names) not in (1, len(files))):
+        raise CommandError(
+            f"{len(names)} --by and {len(files)} --support-labels, expected --by people or --by NAME for all "
+            "files, or for each"
+        )
+    return dict(zip(files, names * len(files) if len(names) == 1 else names, strict=False))
+
+
 def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
     """Return the formats that --read-as names, by file.
 
@@ -162,7 +174,9 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         ratings=tuple(options["ratings"]),
         flags=tuple(options["flags"]),
         votes=tuple(options["votes"]),
-        support=tuple(options["support"]),
+        support=tuple(options["support_labels"]),
+        authors=_authors(options),
+        after_prediction_of=options["after_prediction_of"].strip(),
         nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
         bank_name=options["bank_name"].strip(),
@@ -182,6 +196,10 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     """Add the options on what files of other tools do not state themselves."""
     text = "who made the --nugget-grades (%(default)s)"
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
+    text = "who made --support-labels that name nobody: people, or a model's name; for all files, or for each"
+    parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
+    text = "the model whose labels people saw and corrected (default: they labelled from scratch)"
+    parser.add_argument("--after-prediction-of", default="", metavar="NAME", help=text)
     text = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=text)
     explanation = (
