@@ -94,7 +94,7 @@ def agreement(collection: Collection) -> list[JudgeAgreement]:
         return []
     return [
         _of_judge(rater.judge, placed_labels(collection, rater), standing, of_files)
-        for rater in raters(collection)
+        for rater in reversed(raters(collection))
         if rater.judge
     ]
 

@@ -31,10 +31,10 @@ SUFFIXES = {
 SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
 """Name after the slash -> the score, and its rule."""
 RULES = {
-    SupportRule.FIRST: "first citation of each sentence",
-    SupportRule.ALL: "all citations, mean of a sentence",
-    SupportRule.HARD: "first citation, full support only",
-    SupportRule.POOLED: "up to three: pooled precision, best for recall",
+    SupportRule.FIRST: "the first citation of each sentence",
+    SupportRule.ALL: "the mean of a sentence's citations",
+    SupportRule.HARD: "the first citation, full support only",
+    SupportRule.POOLED: "up to three citations, pooled",
 }
 DENOMINATORS = {"precision": "sentences with a label", "recall": "sentences"}
 
@@ -251,8 +251,10 @@ class SupportColumn:
 
     @property
     def label(self) -> str:
-        rule = "" if self.rule is SupportRule.FIRST else f" ({self.rule})"
-        return f"Support {self.name}{rule} by {self.whose}"
+        citations = {SupportRule.FIRST: "", SupportRule.ALL: ", all citations"}.get(
+            self.rule, f", {self.rule}"
+        )
+        return f"Support {self.name}{citations} by {self.whose}"
 
     @property
     def stated(self) -> str:
