@@ -13,12 +13,14 @@ from grading.support.scores import SupportRule
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.exports.support import answer_line, labelled_answers
+from rubricweb.imports.models import Import
 from rubricweb.support import actions
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import Counting, board
 from rubricweb.support.labels import raters
 from rubricweb.support.models import LabelledAnswer, SupportJudge, SupportLabel
 from tests.rubricweb.import_files import Folder
+from tests.rubricweb.imports.conftest import worked
 from tests.rubricweb.support.conftest import ANSWERS, BREAD, MOON, MORE, SUN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.portable]
@@ -260,6 +262,33 @@ def test_labels_made_here_are_written_at_every_equal_place(sea, owner, cite):
         }
         for run_tag, query_id in (("alpha", "s1"), ("beta", "s1"))
     ]
+
+
+def test_the_browser_asks_whose_labels_they_are_imports_and_undoes(sea, client_of, owner, settings, tmp_path):
+    settings.DATA_DIR = tmp_path / "data"
+    client, page = client_of(owner), "/collections/autumn/imports/"
+    client.post(page, {"uploads": [], "pasted": json.dumps(line("gamma", "s1", ALPHA)) + "\n"})
+    batch = worked(Import.objects.get())
+    assert (batch.files.get().format, batch.files.get().read) == ("support-answers", "3 labels")
+    assert "labels without an author" in batch.problem
+    options = {"bank_name": "main", "labels_by": "people"}
+    client.post(f"{page}{batch.pk}/check/", options)
+    assert not worked(batch).problem
+    client.post(f"{page}{batch.pk}/start/", options)
+    assert worked(batch).is_imported
+    assert rows_of(sea)["gamma"].precision.value == 0.75
+    client.post(f"{page}{batch.pk}/undo/")
+    assert not LabelledAnswer.objects.exists()
+    assert not sea.runs.filter(run_tag="gamma").exists()
+
+
+def test_the_page_has_imported_labels_where_it_has_ours(sea, load, owner, client_of):
+    load(line("alpha", "s1", ALPHA), line("beta", "s1", [(SUN, {"d2": "-1"})]))
+    page = client_of(owner).get("/collections/autumn/support/").text
+    assert "People; the first citation of each sentence" in " ".join(page.split())
+    assert "imported ones count 0, as officially" in page
+    file = client_of(owner).get("/collections/autumn/exports/support/answers/")
+    assert [json.loads(row) for row in b"".join(file.streaming_content).splitlines()] == written(sea)
 
 
 def test_the_command_writes_labels_or_scores_of_one_author(sea, load, tmp_path, capsys):
