@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
@@ -54,18 +54,16 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     form = request.GET.get("format") or next(iter(FORMATS))
     if file not in FILES or form not in FORMATS:
         raise Http404("No such file of support.")
-    lines = {
-        "scores": lambda: FORMATS[form](score_rows(collection, rater, counting)),
-        "answers": lambda: map(answer_line, labelled_answers(collection, rater)),
-        "qrels": lambda: qrels_lines(collection, rater),
-        "jsonl": lambda: label_lines(collection),
-    }[file]()
-    of = {
-        "scores": (rater.key, counting.rule.value),
-        "answers": (rater.key, "answers"),
-        "qrels": (rater.key,),
-        "jsonl": ("labels",),
-    }[file]
+    lines: Iterable[str]
+    of: tuple[str, ...]
+    if file == "scores":
+        lines, of = FORMATS[form](score_rows(collection, rater, counting)), (rater.key, counting.rule.value)
+    elif file == "answers":
+        lines, of = map(answer_line, labelled_answers(collection, rater)), (rater.key, "answers")
+    elif file == "qrels":
+        lines, of = qrels_lines(collection, rater), (rater.key,)
+    else:
+        lines, of = label_lines(collection), ("labels",)
     content_type = "application/jsonl" if FILES[file] == "jsonl" else "text/plain"
     response = StreamingHttpResponse(
         (f"{line}\n" for line in lines), content_type=f"{content_type}; charset=utf-8"

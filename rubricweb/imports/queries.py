@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grading.formats.nugget_grades import NUGGET_GRADES
+from grading.formats.support_labels import LABELLED_ANSWERS
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.imports import contents
@@ -111,6 +112,10 @@ class Batch:
     @property
     def has_nugget_grades(self) -> bool:
         return any(file.file.format == NUGGET_GRADES.name for file in self.files)
+
+    @property
+    def has_labelled_answers(self) -> bool:
+        return any(file.file.format == LABELLED_ANSWERS.name for file in self.files)
 
     @property
     def is_ready(self) -> bool:

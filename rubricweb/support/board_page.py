@@ -45,7 +45,12 @@ DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 PAGE = "support/board.html"
 SHOWN_FAILURES = 20
 ZERO = "zero"
-ZERO_OR_NONE = [(ZERO, "count 0"), ("none", "left out")]
+CHOICES = {
+    "citations": {rule.value: words for rule, words in RULES.items()},
+    "unjudged": {ZERO: "count 0", "none": "left out"},
+    "lacking": {ZERO: "count 0", "none": "left out"},
+}
+"""The first of each is the default."""
 
 
 class BoardForm(ChipForm):
@@ -55,17 +60,21 @@ class BoardForm(ChipForm):
 
     rater = forms.ChoiceField(label="Labels of", required=False)
     citations = forms.ChoiceField(
-        label="Citations", required=False, choices=[(rule.value, words) for rule, words in RULES.items()]
+        label="Citations", required=False, choices=list(CHOICES["citations"].items())
     )
-    unjudged = forms.ChoiceField(label="Unjudged answers", required=False, choices=ZERO_OR_NONE)
-    lacking = forms.ChoiceField(label="Missing topics", required=False, choices=ZERO_OR_NONE)
+    unjudged = forms.ChoiceField(
+        label="Unjudged answers", required=False, choices=list(CHOICES["unjudged"].items())
+    )
+    lacking = forms.ChoiceField(
+        label="Missing topics", required=False, choices=list(CHOICES["lacking"].items())
+    )
 
     def __init__(self, address: QueryDict) -> None:
         self.address = address
         super().__init__(address)
 
     def default_value(self, name: str) -> object:
-        return self.first_rater if name == "rater" else self.fields[name].choices[0][0]
+        return self.first_rater if name == "rater" else next(iter(CHOICES[name]))
 
     def offer(self, collection: Collection) -> tuple[SupportRater, Counting]:
         """Return what is chosen; the first of each where the address names none, or something else."""
@@ -74,14 +83,13 @@ class BoardForm(ChipForm):
         self.first_rater = next(iter(by_key))
         chosen = by_key.get(str(self.data.get("rater", "")), by_key[self.first_rater])
         self.data = {"rater": chosen.key} | {
-            name: self._known(name, str(self.data.get(name, ""))) for name in self.in_toolbar[1:]
+            name: self._choice(name, str(self.data.get(name, ""))) for name in CHOICES
         }
         rule = SupportRule(self.data["citations"])
-        return chosen, Counting(rule, *(self.data[name] == ZERO for name in self.in_toolbar[2:]))
+        return chosen, Counting(rule, self.data["unjudged"] == ZERO, self.data["lacking"] == ZERO)
 
-    def _known(self, name: str, value: str) -> str:
-        choices = dict(self.fields[name].choices)
-        return value if value in choices else next(iter(choices))
+    def _choice(self, name: str, value: str) -> str:
+        return value if value in CHOICES[name] else next(iter(CHOICES[name]))
 
 
 class AskForm(forms.Form):
