@@ -14,8 +14,7 @@ from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks import secret_items
-from rubricweb.banks.changes import duplicate_detail, record_change, write_change
-from rubricweb.banks.errors import (
+from rubricweb.banks.changes import (
     DuplicateItem,
     EmptyWording,
     NoAnswerKey,
@@ -25,6 +24,9 @@ from rubricweb.banks.errors import (
     UnfitSpan,
     UnfitWeight,
     WrongText,
+    duplicate_detail,
+    record_change,
+    write_change,
 )
 from rubricweb.banks.models import (
     LEAST_WEIGHT,

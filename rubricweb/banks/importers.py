@@ -25,8 +25,7 @@ from rubricweb.banks.models import (
     ItemRevision,
 )
 from rubricweb.banks.unmodelled_fields import UnmodelledFields
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.importers.base import FilePosition, Tally, TopicImporter, fitting
 from rubricweb.corpus.models import Collection, Topic
 
 IMPORTED_BANK = "imported"

@@ -12,8 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from rubricweb.accounts.models import User
-from rubricweb.banks.changes import duplicate_detail, write_change
-from rubricweb.banks.errors import StaysSecret
+from rubricweb.banks.changes import StaysSecret, duplicate_detail, write_change
 from rubricweb.banks.models import Item, ItemChange, ItemRevision
 
 Verb = ItemChange.Verb

@@ -14,7 +14,7 @@ from django.db.models import Count, Max, QuerySet
 from grading.types import Importance
 from rubricweb.accounts.models import User
 from rubricweb.banks import actions
-from rubricweb.banks.errors import BankMoved, Conflict, UnfitVersion
+from rubricweb.banks.changes import BankMoved, Conflict, UnfitVersion
 from rubricweb.banks.models import Bank, BankVersion, Item, VersionItem
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic

@@ -1,16 +1,26 @@
-"""Differences between SQLite and PostgreSQL: the write lock, and bulk inserts.
+"""Differences between SQLite and PostgreSQL, and databases of development versions.
+
+Differences between SQLite and PostgreSQL: the write lock, and bulk inserts.
 
 Many new rows go in by COPY on PostgreSQL, which takes several times as many a second as INSERT, and by INSERT
 elsewhere: all or nothing, and with the same errors, either way.
+
+Databases of development versions, whose migrations 0.1.0 no longer has.
+
+Nothing was released before 0.1.0, so its migrations begin anew and no path leads there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import OperationalError, connection, connections, transaction
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
 WAIT_SECONDS = 0.5
@@ -94,3 +104,30 @@ def _new_keys(model: type[Model], number: int) -> list[int]:
             [table, column, number],
         )
         return [key for (key,) in cursor.fetchall()]
+
+
+HINT = (
+    "Export what you need with the version that made it. Then start with an empty database: set "
+    "RUBRIC_DATA_DIR to another folder, or DATABASE_URL to another database."
+)
+
+
+def unknown_migrations(alias: str = "default") -> list[str]:
+    """Return the applied migrations of our rooms that this version lacks, as "corpus.0024_name"."""
+    own = [config for config in apps.get_app_configs() if config.name.startswith("rubricweb.")]
+    labels = {config.label for config in own}
+    on_disk = {
+        (config.label, path.stem) for config in own for path in Path(config.path).glob("migrations/0*.py")
+    }
+    applied = MigrationRecorder(connections[alias]).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in applied if app in labels and (app, name) not in on_disk)
+
+
+@register(Tags.database)
+def database_of_this_version(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
+    """Refuse a database of another version before `migrate` changes it."""
+    unknown = [name for alias in databases or () for name in unknown_migrations(alias)]
+    if not unknown:
+        return []
+    message = f"Another version of RubricWeb made this database: it has the migration {unknown[-1]}."
+    return [Error(message, hint=HINT, id="rubricweb.E001")]

@@ -24,7 +24,7 @@ from rubricweb.grades.actions import start_grading
 from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.grades.models import JobChunk
 from rubricweb.grades.raters import raters
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.actions import start_release

@@ -14,15 +14,15 @@ from grading.generation import NearDuplicate, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
 from grading.types import ItemKind
-from rubricweb.banks.drafting import importance
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import KINDS, Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks import drafting
+from rubricweb.banks.draft_models import KINDS, Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.writers import Writer, writer_choices, writer_of
+from rubricweb.corpus.prompts import Writer, writer_choices, writer_of
 from rubricweb.editor.item_forms import MAX_WORDING
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def inbox(
     near = _near(bank, topic, drafts)
     names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
     refusals = refused or {}
-    suggestions, weighed = importance.suggested(bank, topic)
+    suggestions, weighed = drafting.suggested(bank, topic)
     rows = (
         DraftRow(
             draft,

@@ -22,7 +22,7 @@ from grading.statistics import influence
 from grading.types import Importance, ItemKind, Ratings
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
-from rubricweb.banks.errors import Conflict
+from rubricweb.banks.changes import Conflict
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.banks.weighing import ItemWeight, settle_items

@@ -25,8 +25,8 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.core.servers import model_server
 from rubricweb.corpus.actions import CollectionSettings, settings_of
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.option_fields import PREFIX, add_options, chosen_options, is_chosen
 from rubricweb.corpus.prompts import active_prompts, named, own_prompts, unextracted
+from rubricweb.graders.forms import PREFIX, add_options, chosen_options, is_chosen
 from rubricweb.jobs.queue import WorkerBeat
 
 FLAN = "google/flan-t5-large"

@@ -1,7 +1,9 @@
-"""Dry runs: a prompt tried on a few passages, to show what it does."""
+"""Dry runs: a prompt tried on a few passages, as background work, to show what it does."""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -11,13 +13,14 @@ from django.db.models.functions import Substr
 from django.utils import timezone
 
 from grading import prompts, types
+from grading.errors import GraderUnavailable, GradingError, UnknownGrader
 from grading.graders import registry
 from grading.graders.base import GraderSpec, misfit
 from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.core import audit
+from rubricweb.core import audit, events
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import collection_pool
@@ -27,7 +30,8 @@ from rubricweb.grades.configs import options_of, reading_of, spec_for
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.models import GraderConfig
-from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
 
 MOST_PASSAGES = 3
@@ -231,7 +235,7 @@ def start_dry_run(
         by=by,
     )
     audit.record("prompt tried", dry_run, by=by, detail=f"{prompt.prompt_id} with {dry_run.llm}")
-    dispatch.enqueue([dry_run])
+    queue.enqueue([dry_run])
     return dry_run
 
 
@@ -239,7 +243,7 @@ def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -
     """Save the replies in the order of the passages, and the time they took. Raises LeaseLost."""
     order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
     ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
-    endings.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
+    leases.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
 
 
 def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
@@ -262,3 +266,42 @@ def results(dry_run: DryRun) -> list[DryRunReply]:
     """Return the results, without those of passages that the reader is to rate blind."""
     hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
     return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]
+
+
+logger = logging.getLogger(__name__)
+
+CANNOT_RUN = (GraderUnavailable, UnknownGrader)
+
+
+class DryRuns(TaskKind[DryRun]):
+    name = "dry-run"
+    model = DryRun
+    related = ("collection", "topic", "revision")
+
+    def run(self, lease: Lease[DryRun]) -> None:
+        """Run the dry run with the same grader as a job, but save no grades."""
+        dry_run = lease.work
+        try:
+            with worker_state.now.load(dry_run.llm):
+                grader = chunks.loaded_grader(spec_of(dry_run))
+            start = time.monotonic()
+            replies = [DryRunReply.of(result) for result in grader.grade(pairs(dry_run))]
+            seconds = time.monotonic() - start
+        except CANNOT_RUN as error:
+            raise CannotRun(str(error)) from error
+        except GradingError as error:
+            logger.warning("dry run %s failed: %s", dry_run.pk, error)
+            leases.fail(lease, error=str(error))
+        else:
+            keep(lease, replies, seconds)
+            logger.info("dry run %s: %d replies", dry_run.pk, len(replies))
+
+    def need(self, work: DryRun) -> Need:
+        key = f"prompt-{work.backend}-{work.llm}"
+        return Need(key, work.llm, *registry.requirement(work.backend))
+
+    def label(self, work: DryRun) -> str:
+        return f"dry run of {work.prompt_class}"
+
+    def changed(self, work: DryRun) -> None:
+        events.publish_on_commit(work.collection.channel, "progress")

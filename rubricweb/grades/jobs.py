@@ -25,7 +25,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions
 from rubricweb.grades.actions import CannotRegrade
 from rubricweb.grades.configs import kinds_of, spec_of
-from rubricweb.grades.engine import breaker, chunks, monitor, progress
+from rubricweb.grades.engine import chunks, monitor, progress
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import GRADING, measured_rate
@@ -79,7 +79,7 @@ class Call:
 
     @property
     def error_words(self) -> str:
-        return breaker.label(self.grade.error_class) if self.is_failed else ""
+        return progress.label(self.grade.error_class) if self.is_failed else ""
 
 
 def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:

@@ -16,7 +16,7 @@ from django.urls import reverse
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.drafting.models import Draft
+from rubricweb.banks.draft_models import Draft
 from rubricweb.campaigns.conflicts import Query
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn

@@ -17,7 +17,7 @@ from rubricweb.jobs.models import Job, Task
 from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
 
 if TYPE_CHECKING:
-    from rubricweb.jobs.waiting import Wait
+    from rubricweb.jobs.progress import Wait
 
 LISTED_JOBS = 50
 
@@ -218,7 +218,9 @@ def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLin
 
 def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
     """Return lines for the latest of these jobs or tasks of one kind."""
-    from rubricweb.jobs.waiting import Line  # loads the queue, and rooms register their listings at the start
+    from rubricweb.jobs.progress import (
+        Line,  # loads the queue, and rooms register their listings at the start
+    )
 
     if isinstance(listing, Listing):
         return [_line_of_job(row) for row in _rows(listing, rows)]
@@ -228,7 +230,7 @@ def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLin
 
 
 def _rows(listing: Listing, rows: QuerySet[Any]) -> list[ListedJob]:
-    from rubricweb.jobs.waiting import waits_of
+    from rubricweb.jobs.progress import waits_of
 
     jobs = list(rows[:LISTED_JOBS])
     each = zip(jobs, progress_of(jobs, listing.rate), waits_of(jobs), strict=True)

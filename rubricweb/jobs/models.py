@@ -7,7 +7,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from rubricweb.core.secrets import MessageField
+from rubricweb.core.redaction import MessageField
 
 
 class LeasedWork(models.Model):

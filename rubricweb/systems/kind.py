@@ -30,14 +30,13 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.importers import ImportFiles, import_collection
-from rubricweb.jobs import endings, limited
-from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.kinds import Need, Stopping
+from rubricweb.jobs import leases, steering
+from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
-from rubricweb.jobs.limited import CHARS_A_TOKEN, Expected, cost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.jobs.steering import CHARS_A_TOKEN, Expected, cost
 from rubricweb.systems import actions, retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
 from rubricweb.systems.retrieval import open_corpus
@@ -125,7 +124,7 @@ def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextMod
     """Return the system's model, or None if it asks none. Raises CannotRun."""
     if not spec.needs_model:
         return None
-    llm = limited.limited_model(
+    llm = steering.limited_model(
         chunk.limited_job,
         backend=spec.backend,
         llm=spec.llm,
@@ -220,14 +219,14 @@ class Systems(ChunkKind[SystemChunk]):
             model_of(spec, lease, chunk),
         )
         seconds = time.monotonic() - began
-        endings.finish(lease, result=made_as_json(made), done=1, seconds=seconds)
+        leases.finish(lease, result=made_as_json(made), done=1, seconds=seconds)
         events.publish_on_commit(collection.channel, "progress")
 
     def need(self, work: SystemChunk) -> Need | None:
         spec = work.job.system
         if not spec.needs_model:
             return None
-        return limited.need_of(spec.backend, spec.llm)
+        return steering.need_of(spec.backend, spec.llm)
 
     def label(self, work: SystemChunk) -> str:
         return f"run {work.job.run.run_tag}, topic {work.topic.query_id}"

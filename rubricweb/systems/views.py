@@ -20,9 +20,9 @@ from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.corpus.writers import writer_choices, writer_of
+from rubricweb.corpus.prompts import writer_choices, writer_of
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.limited import Limits, LimitsForm
+from rubricweb.jobs.steering import Limits, LimitsForm
 from rubricweb.systems import access, actions, retrieval, selectors
 from rubricweb.systems.actions import TagTaken
 from rubricweb.systems.kind import price

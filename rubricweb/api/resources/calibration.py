@@ -18,8 +18,8 @@ from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.corpus.pseudonyms import sees_names
 from rubricweb.graders import access
+from rubricweb.graders.calibration import card_document, pairs
 from rubricweb.graders.calibration_cards import TooFewCells, make_card
-from rubricweb.graders.calibration_selectors import card_document, pairs
 from rubricweb.graders.models import CalibrationCard
 
 

@@ -1,14 +1,19 @@
-"""What all importers share: positions in files, texts that fit the database, and counts of what changed."""
+"""What all importers share: positions in files, counts of changes, and the topics that files name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.ids import is_one_word
+from grading.formats.base import Format, header_note
+from grading.formats.ids import is_one_word, look
 from grading.formats.reading import lines
+from grading.formats.topic_dialects import TopicEntry
+from grading.formats.topics import TSV_WITH_HEADER, topics_format
+from rubricweb.corpus.models import Collection, Subtopic, Topic
 
 LOWEST, HIGHEST = -32_768, 32_767
 """The range of a judgment, a small integer of the database."""
@@ -114,3 +119,175 @@ def fitting_judgment(relevance: int, *, at: FilePosition) -> int:
     if not LOWEST <= relevance <= HIGHEST:
         raise at.error(f"the relevance is {relevance}, expected {LOWEST} to {HIGHEST}")
     return relevance
+
+
+ID_LIMIT = 200
+BATCH = 500
+DETAILS = (
+    "description",
+    "narrative",
+    "background",
+    "limit_words",
+    "limit_characters",
+    "attributes",
+    "foreign",
+)
+"""Fields of a topic beside its text, which `TopicEntry` has under the same names."""
+_EMPTY: tuple[object, ...] = ("", None, {})
+_NONE: Mapping[str, object] = {}
+
+
+def natural_key(query_id: str) -> list[str | int]:
+    """Return a key that sorts ids as people do: numbers within them by their value.
+
+    >>> sorted(["q11", "q5", "Q2", "7"], key=natural_key)
+    ['7', 'Q2', 'q5', 'q11']
+    """
+    parts = re.split(r"([0-9]+)", query_id.casefold())
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+class TopicImporter:
+    """The collection's topics by query id. After a file of topics no other file may add any."""
+
+    def __init__(self, collection: Collection, tally: Tally, *, is_closed: bool = False) -> None:
+        """Take the topics of a collection; where `is_closed`, no file may add any."""
+        self._collection, self._tally = collection, tally
+        self.by_query_id: dict[str, Topic] = {topic.query_id: topic for topic in collection.topics.all()}
+        self._next_position = max((topic.position + 1 for topic in self.by_query_id.values()), default=0)
+        self._subtopics = {
+            (subtopic.topic_id, subtopic.facet_id): subtopic
+            for subtopic in Subtopic.objects.filter(topic__collection=collection)
+        }
+        self._seen: set[int] = set()
+        self._next_subtopic: dict[int, int] = {}
+        for topic_id, _ in self._subtopics:
+            self._next_subtopic[topic_id] = self._next_subtopic.get(topic_id, 0) + 1
+        self._reworded: dict[str, list[str]] = {}
+        self._topics_file = "the collection" if is_closed else ""
+
+    def read_topics(self, path: Path, *, chosen: Format | None, is_replacing: bool) -> None:
+        """Create the topics of the file, which is read as `chosen`, and allow no others."""
+        file_format = chosen or topics_format(path)
+        if file_format is TSV_WITH_HEADER:
+            self._tally.note(header_note(path))
+        for entry in file_format.read_chosen(path):
+            at = FilePosition(path, entry.line)
+            topic = self.by_query_id.get(entry.query_id)
+            details = {name: value for name in DETAILS if (value := getattr(entry, name)) not in _EMPTY}
+            if topic is None:
+                self._make(entry.query_id, entry.title, at=at, details=details)
+                continue
+            if not is_replacing:
+                _refuse_other_text(topic, entry, at)
+                _refuse_other_details(topic, details, at)
+            self._see(topic, entry.title, details)
+        self._topics_file = path.name
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self._topics_file)
+
+    def require(self, query_id: str, *, text: str = "", at: FilePosition) -> Topic:
+        """Return the topic, creating it; refuse to if a file of topics was read."""
+        topic = self.by_query_id.get(query_id)
+        if topic is None:
+            if self._topics_file:
+                raise at.error(
+                    f"query {query_id} is unknown, expected one of the queries of {self._topics_file}"
+                )
+            return self._make(query_id, text, at=at)
+        if text and topic.text and text.strip() != topic.text:
+            self._reworded.setdefault(at.path.name, []).append(query_id)
+        self._see(topic, topic.text or text)
+        return topic
+
+    def find(self, query_id: str) -> tuple[Topic, str] | None:
+        """Return (topic, facet id) of a query id or `<query id>/<facet id>`; None if unknown."""
+        topic_part, facet_id = query_id, ""
+        while topic_part not in self.by_query_id:
+            topic_part, slash, _ = topic_part.rpartition("/")
+            if not slash:
+                return None
+            facet_id = query_id[len(topic_part) + 1 :]
+        return self.by_query_id[topic_part], facet_id
+
+    def lookalikes(self, query_ids: Iterable[str]) -> str:
+        """Say which of these ids, which the collection lacks, look like one that it has; empty for none."""
+        by_look = {look(query_id): query_id for query_id in self.by_query_id}
+        pairs = [
+            f"{query_id!a} looks like {by_look[look(query_id)]!a}"
+            for query_id in query_ids
+            if look(query_id) in by_look
+        ]
+        return f" ({some(pairs, most=3)})" if pairs else ""
+
+    def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: FilePosition) -> None:
+        subtopic, counts = self._subtopics.get((topic.pk, facet_id)), self._tally.of("subtopics")
+        if subtopic is None:
+            fitting_id(facet_id, what="the facet_id", at=at, limit=ID_LIMIT)
+            position = self._next_subtopic.get(topic.pk, 0)
+            self._next_subtopic[topic.pk] = position + 1
+            subtopic = topic.subtopics.create(facet_id=facet_id, text=text, position=position)
+            self._subtopics[topic.pk, facet_id] = subtopic
+            counts.new += 1
+        elif text and not subtopic.text:
+            subtopic.text = text
+            subtopic.save(update_fields=["text"])
+            counts.changed += 1
+
+    def finish(self) -> None:
+        """Sort the topics by their ids in natural order, and note queries that were not taken over."""
+        in_order = sorted(self.by_query_id, key=lambda query_id: (natural_key(query_id), query_id))
+        moved = []
+        for position, query_id in enumerate(in_order):
+            topic = self.by_query_id[query_id]
+            if topic.position != position:
+                topic.position = position
+                moved.append(topic)
+        Topic.objects.bulk_update(moved, ["position"], batch_size=BATCH)
+        for file, query_ids in self._reworded.items():
+            listed = some(dict.fromkeys(query_ids))
+            self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {listed}")
+
+    def _make(
+        self, query_id: str, text: str, *, at: FilePosition, details: Mapping[str, object] = _NONE
+    ) -> Topic:
+        fitting_id(query_id, what="the query id", at=at, limit=ID_LIMIT)
+        position = self._next_position
+        fields = {"query_id": query_id, "text": text.strip(), "position": position, **details}
+        topic: Topic = self._collection.topics.create(**fields)
+        self._next_position += 1
+        self.by_query_id[query_id] = topic
+        self._seen.add(topic.pk)
+        self._tally.of("topics").new += 1
+        return topic
+
+    def _see(self, topic: Topic, text: str, details: Mapping[str, object] = _NONE) -> None:
+        fields, counts = {"text": text.strip(), **details}, self._tally.of("topics")
+        changed = [name for name, value in fields.items() if getattr(topic, name) != value]
+        for name in changed:
+            setattr(topic, name, fields[name])
+        if changed:
+            topic.save(update_fields=changed)
+            counts.changed += topic.pk not in self._seen
+        elif topic.pk not in self._seen:
+            counts.unchanged += 1
+        self._seen.add(topic.pk)
+
+
+def _refuse_other_text(topic: Topic, entry: TopicEntry, at: FilePosition) -> None:
+    if topic.text and topic.text != entry.title:
+        raise at.error(
+            f"query {topic.query_id} is {entry.title!r} here and {topic.text!r} in the collection, "
+            "expected one text a query id (or --replace)"
+        )
+
+
+def _refuse_other_details(topic: Topic, details: Mapping[str, object], at: FilePosition) -> None:
+    for name, value in details.items():
+        before = getattr(topic, name)
+        if before not in _EMPTY and before != value:
+            label = name.replace("_", " ") if name != "foreign" else "set of fields"
+            problem = f"query {topic.query_id} has another {label} here than in the collection"
+            raise at.error(f"{problem}, expected the same (or --replace)")

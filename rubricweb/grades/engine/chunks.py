@@ -23,15 +23,15 @@ from grading.graders import Grader, GraderSpec, registry
 from grading.graders.base import BatchGrader
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.core.secrets import redacted
+from rubricweb.core.redaction import redacted
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.grades import store, verification
 from rubricweb.grades.configs import kinds_of, running_spec
-from rubricweb.grades.engine import breaker, parts
-from rubricweb.grades.engine.breaker import Breaker
+from rubricweb.grades.engine import parts, progress
 from rubricweb.grades.engine.missing import answers_for
+from rubricweb.grades.engine.progress import Breaker
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import worker_state
@@ -184,7 +184,7 @@ def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: flo
         done = work.chunk.size - len(work.unanswered) + len(rows)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("row"):
-            breaker.note_results(job, [row.error_class for row in rows])
+            progress.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)

@@ -32,7 +32,7 @@ from rubricweb.grades.engine.gaps import (
 )
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import GradingJob, JobChunk, JobPart, Pair
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 
 WAVE, LOW_WATER = 256, 128
 """Most chunks that wait, and the number below which more are opened."""
@@ -115,7 +115,7 @@ def open_more(job: GradingJob) -> int:
         return 0
     rows = _opened(job, _wave(job) - waiting)
     if rows and job.state in GradingJob.WORKED_ON:
-        dispatch.enqueue(rows)
+        queue.enqueue(rows)
     return len(rows)
 
 

@@ -19,11 +19,11 @@ from rubricweb.grades.configs import name_of
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.engine.stages import Again, can_ask, job_at
+from rubricweb.grades.missing import NextStep, material_step, next_step
 from rubricweb.grades.models import Grade
-from rubricweb.grades.next_step import NextStep, material_step, next_step
 from rubricweb.grades.verification import Segment
 from rubricweb.jobs.models import Job, LeasedWork
-from rubricweb.jobs.waiting import Line, Wait
+from rubricweb.jobs.progress import Line, Wait
 
 register = template.Library()
 

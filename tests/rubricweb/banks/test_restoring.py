@@ -4,7 +4,7 @@ import pytest
 
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
-from rubricweb.banks.errors import BankMoved, Conflict
+from rubricweb.banks.changes import BankMoved, Conflict
 from rubricweb.banks.models import Item
 from rubricweb.banks.versions import (
     bank_stamp,

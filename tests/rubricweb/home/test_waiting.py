@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.campaigns.actions import close_campaign
 from rubricweb.campaigns.conflicts import Query, conflicts
 from rubricweb.campaigns.models import Turn

@@ -9,7 +9,7 @@ from django.utils import timezone
 from grading.statistics.diagnostics import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.grades.rank_intervals import rank_intervals
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import selectors
