@@ -14,6 +14,7 @@ from grading.formats.ids import md5_of_id
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
+from rubricweb.banks.convert import UnmodelledFields
 from rubricweb.banks.models import (
     DIRECT_UID,
     LEAST_WEIGHT,
@@ -24,8 +25,7 @@ from rubricweb.banks.models import (
     ItemChange,
     ItemRevision,
 )
-from rubricweb.banks.unmodelled_fields import UnmodelledFields
-from rubricweb.corpus.importers.base import FilePosition, Tally, TopicImporter, fitting
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting
 from rubricweb.corpus.models import Collection, Topic
 
 IMPORTED_BANK = "imported"

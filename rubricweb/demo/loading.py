@@ -21,7 +21,7 @@ from rubricweb.corpus.models import OFFICIAL, Collection, Response, Run
 from rubricweb.corpus.official import put_official_board
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.actions import start_grading
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import JobChunk
 from rubricweb.grades.raters import raters
 from rubricweb.jobs.steering import Limits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -25,12 +25,20 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import sees_names
 from rubricweb.graders import calibration_cards as calibration
-from rubricweb.graders.access import card_for
-from rubricweb.graders.calibration_cards import CalibrationStatus, agreement, sample, since, status, status_of
+from rubricweb.graders.calibration_cards import (
+    CalibrationStatus,
+    agreement,
+    hides_numbers,
+    sample,
+    since,
+    status,
+    status_of,
+)
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders_of
+from rubricweb.grades.visibility import Refused
 
 if TYPE_CHECKING:
     BankChoice = forms.ModelChoiceField[Bank]
@@ -73,6 +81,16 @@ def bias_by_runs(card: CalibrationCard) -> list[Json]:
     """Return the card's bias for those families of runs that count now."""
     counting = families(collection_pool(card.bank.collection).run_tags)
     return [row for row in card.found["by_runs"] if row["name"] in counting]
+
+
+def card_for(user: User, slug: str, card_id: int) -> CalibrationCard:
+    """Return the card. Raises Refused for readers from whom cells that it counts are hidden."""
+    collection = collection_for(user, slug)
+    cards = CalibrationCard.objects.select_related("bank__collection", "config", "by")
+    card: CalibrationCard = get_object_or_404(cards, pk=card_id, bank__collection=collection)
+    if hides_numbers(card.bank):
+        raise Refused("Calibration cards open for you once you have rated your blind pairs.")
+    return card
 
 
 def opened_card(user: User, slug: str, card_id: int) -> Json:

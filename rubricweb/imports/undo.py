@@ -36,7 +36,7 @@ from rubricweb.corpus.models import (
 )
 from rubricweb.grades import store
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
-from rubricweb.grades.importers.ratings import Kinds, registered_kinds
+from rubricweb.grades.import_ratings import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp, ReplyBlock
 from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import

@@ -15,7 +15,7 @@ from grading.formats.base import Format
 from grading.formats.reading import lines
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Judgment, Pooled
-from rubricweb.grades.importers import ImportSummary, import_collection
+from rubricweb.grades.import_collection import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import contents, staging, undo
 from rubricweb.imports.contents import TAKEN

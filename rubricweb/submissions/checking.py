@@ -25,7 +25,7 @@ from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.actions import empty_run
 from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files

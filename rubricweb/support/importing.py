@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from grading.formats.events import ModelLabel, PersonLabel, moment
-from rubricweb.corpus.importers.base import FilePosition, fitting, fitting_id, fitting_name
-from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.grades.importers.ratings import Kinds, Work
+from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitting_name
+from rubricweb.corpus.import_passages import ID_LIMIT
+from rubricweb.grades.import_ratings import Kinds, Work
 from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 

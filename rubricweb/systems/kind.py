@@ -29,7 +29,7 @@ from rubricweb.core import events
 from rubricweb.corpus import convert
 from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from uuid import UUID, uuid4
 
 from django import template
@@ -258,3 +259,22 @@ def grade_chip(value: int | str | None) -> SafeString:
 
 def _chip(grade: str, sign: str, title: str) -> SafeString:
     return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', grade, title, sign)
+
+
+@register.filter
+def estimate(interval: Mapping[str, float | None]) -> str:
+    """Return two decimals with the interval; a dash for what is undefined.
+
+    >>> estimate({"value": 0.617, "low": -0.1, "high": 0.7})
+    '0.62 (\u22120.10 to 0.70)'
+    """
+    value, low, high = interval["value"], interval["low"], interval["high"]
+    if value is None:
+        return "\N{EN DASH}"
+    if low is None or high is None:
+        return _signed(value)
+    return f"{_signed(value)} ({_signed(low)} to {_signed(high)})"
+
+
+def _signed(value: float) -> str:
+    return f"{value:z.2f}".replace("-", "\N{MINUS SIGN}")

@@ -14,8 +14,7 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import ALPHA, PairedTest, p_error
 from grading.statistics.mean_intervals import Intervals, mean_intervals
 from grading.types import MIN_RATING
-from rubricweb.grades.rank_intervals import KEPT, Floats, RankIntervals, rank_intervals, resolved
-from rubricweb.grades.scoring import ScoreTable
+from rubricweb.grades.scoring import KEPT, Floats, RankIntervals, ScoreTable, rank_intervals, resolved
 from rubricweb.leaderboards.board.scores import Basis, TopicItems, basis, score_units
 from rubricweb.leaderboards.board.types import BoardSpec, Top
 

@@ -13,9 +13,9 @@ from django.db.models import Q
 from grading.formats.events import FlagThread, Verb, moment
 from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
 from rubricweb.core import events
-from rubricweb.corpus.importers.base import FilePosition
+from rubricweb.corpus.import_base import FilePosition
 from rubricweb.corpus.models import Passage
-from rubricweb.grades.importers.ratings import Kinds, Work
+from rubricweb.grades.import_ratings import Kinds, Work
 from rubricweb.review.models import Flag, FlagEvent, Subject
 
 LACKING = "flags of rubrics, items or passages that the collection lacks"

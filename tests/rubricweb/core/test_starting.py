@@ -26,7 +26,7 @@ def test_who_reads_a_board_loads_no_queue():
     code = (
         "import sys, django; django.setup();"
         "import rubricweb.leaderboards.management.commands.leaderboard;"
-        "print({'redis', 'rq', 'rapidfuzz', 'rubricweb.corpus.importers'} & set(sys.modules))"
+        "print({'redis', 'rq', 'rapidfuzz', 'rubricweb.corpus.import_base'} & set(sys.modules))"
     )
     assert printed_by(code) == "set()"
 

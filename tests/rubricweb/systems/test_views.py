@@ -7,8 +7,8 @@ from grading.systems.base import Step
 from grading.systems.pipeline import Answering
 from rubricweb.accounts.roles import Role
 from rubricweb.jobs.models import Job
-from rubricweb.systems import selectors
-from rubricweb.systems.methods import METHODS, PRESETS
+from rubricweb.systems import made
+from rubricweb.systems.make import METHODS, PRESETS
 from rubricweb.systems.models import SystemJob
 from tests import factories
 from tests.rubricweb.markup import markup
@@ -242,7 +242,7 @@ def test_facts_tell_where_they_come_from_and_where_they_were_verified():
         Step("verify", "FactInDocument@1", "", "Sunny days.", source=2, fact="The sun helps."),
         Step("confirm", "FactInSentence@1", "", "No", source=2, fact="The sun helps."),
     ]
-    moon, sun = selectors.facts_of(steps)
+    moon, sun = made.facts_of(steps)
     assert (moon.text, moon.number) == ("The moon pulls.", 1)
     assert [(one.number, one.sentence, one.is_confirmed) for one in moon.checks] == [
         (2, "A moon that pulls.", True),

@@ -10,8 +10,7 @@ from grading.statistics.diagnostics import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.draft_models import Draft, DraftRequest
-from rubricweb.grades.rank_intervals import rank_intervals
-from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.scoring import MeasureSpec, rank_intervals
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec

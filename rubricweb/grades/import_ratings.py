@@ -1,11 +1,4 @@
-"""Imports of people's work: its authors, ratings as Export wrote them or other tools did.
-
-Import human ratings: events as Export wrote them, and ratings from other tools.
-
-Other tools have ratings of cells, and of passages by themselves, which become judgments. There a cell is
-known by its topic's id, its item's id or wording, and its passage's id or else the md5 of its text, within
-the topic's pool. What the collection lacks is left out and listed; nothing is made of it.
-"""
+"""Imports of people's work: its authors, ratings as Export wrote them or other tools did."""
 
 from __future__ import annotations
 
@@ -31,8 +24,8 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import audit
 from rubricweb.core.database import LOOKED_UP
-from rubricweb.corpus.importers.base import FilePosition, Tally, TopicImporter, some
-from rubricweb.corpus.importers.judgments import JudgmentImporter
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, some
+from rubricweb.corpus.import_judgments import JudgmentImporter
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.human_models import HumanGrade

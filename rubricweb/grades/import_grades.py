@@ -10,7 +10,7 @@ from django.db import connection
 from grading.errors import BadFormat
 from grading.formats.graded_records import ConfigKey, GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_name
+from rubricweb.corpus.import_base import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, replies, store, verification
 from rubricweb.grades.human_models import HumanGrade

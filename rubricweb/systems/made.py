@@ -1,29 +1,38 @@
-"""What the pages of a run that was made here show: progress, and each topic's steps."""
+"""How a run was made here, live and step by step; organizers steer it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from django.contrib import messages
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from grading.systems import key_facts
 from grading.systems.base import CitedSentence, Step
 from grading.systems.pipeline import Made
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.jobs.models import Chunk
-from rubricweb.jobs.progress import Progress, progress_of
-from rubricweb.systems import models
+from rubricweb.jobs.steering import LimitsForm
+from rubricweb.systems import actions, models
+from rubricweb.systems.kind import price
+from rubricweb.systems.make import MAKE, page
 from rubricweb.systems.models import SystemChunk, SystemJob
 
+STEPS_A_PAGE = 20
 SHOWN_RANKS = 20
 """Ranks shown besides those from which the answer was made."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    job: SystemJob
-    progress: Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +114,6 @@ class TopicSteps:
     """Ids of the passages that the answer was made from."""
 
 
-def job_rows(collection: Collection) -> list[JobRow]:
-    """Return every run that was made here or is, latest first."""
-    jobs = list(collection.system_jobs.select_related("run", "collection", "by"))
-    return list(map(JobRow, jobs, progress_of(jobs, lambda _: None)))
-
-
 def topic_rows(job: SystemJob) -> list[TopicRow]:
     chunks = job.chunks.select_related("topic").order_by("topic__position")
     return [_topic_row(chunk) for chunk in chunks]
@@ -186,3 +189,94 @@ def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple
 
 def _texts(collection: Collection, doc_ids: Sequence[str]) -> QuerySet[Passage, tuple[str, str, str]]:
     return collection.passages.filter(doc_id__in=doc_ids).values_list("doc_id", "text", "title")
+
+
+def job_for(user: User, slug: str, run_id: int, *, needed: Role = roles.TO_SEE_RUNS) -> SystemJob:
+    """Return how the run was made; 404 for a run that came from elsewhere."""
+    collection = collection_for(user, slug, needed=needed)
+    jobs = collection.system_jobs.select_related("collection", "run", "by")
+    job: SystemJob = get_object_or_404(jobs, run=run_id)
+    return job
+
+
+@require_safe
+def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    """Show the runs made here, with the progress, provenance and topics of one open below its row; live.
+
+    Below the row of the topic in the address: its answer, facts, passages, and each call of the model.
+    """
+    job = job_for(request.user, slug, run_id)
+    context = _context(request, job)
+    if opened := parse_id(request.GET.get("topic", "")):
+        chunk = get_object_or_404(job.chunks.select_related("topic"), topic=opened)
+        chunk.job = job
+        steps = topic_steps(chunk)
+        context |= {"opened_topic": opened, "steps": steps}
+        if steps:
+            context["page"] = Paginator(steps.made.steps, STEPS_A_PAGE).get_page(request.GET.get("page"))
+    return page_or_part(request, MAKE, context, part="job")
+
+
+@require_POST
+def pause(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    return _steered(request, slug, run_id, actions.pause, "{} is paused.")
+
+
+@require_POST
+def resume(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    return _steered(request, slug, run_id, actions.resume, "{} has resumed.")
+
+
+@require_POST
+def cancel(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    return _steered(request, slug, run_id, actions.cancel, "{} is cancelled. The model's replies are kept.")
+
+
+@require_POST
+def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    return _steered(request, slug, run_id, actions.make_rest, "{} continues with the remaining topics.")
+
+
+@require_POST
+def limits(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    """Let the job ask more, or less."""
+    job = job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
+    form = _limits_form(job, request)
+    if not form.is_valid():
+        return form_response(request, MAKE, _context(request, job, form), part="job")
+    actions.change_limits(job, form.limits, by=request.user)
+    return _after(request, slug, run_id)
+
+
+def _steered(
+    request: HtmxRequest, slug: str, run_id: int, steer: Callable[..., SystemJob], done: str
+) -> HttpResponse:
+    job = job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
+    messages.info(request, done.format(steer(job, by=request.user).run))
+    return _after(request, slug, run_id)
+
+
+def _after(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    job = job_for(request.user, slug, run_id)
+    to = reverse("systems:made", args=[slug, run_id])
+    return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
+
+
+def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsForm:
+    expected = price(job.collection, job.system, job.total)
+    form = LimitsForm(expected.of_model, request.POST if request else None)
+    form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
+    return form
+
+
+def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = None) -> dict[str, Any]:
+    may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
+    has_limits = may_organize and job.system.needs_model and not job.has_ended
+    context = page(job.collection, may_organize=may_organize)
+    return context | {
+        "row": next(row for row in context["rows"] if row.job == job),
+        "opened": job.run,
+        "system": job.system,
+        "topics": topic_rows(job),
+        "form": (form or _limits_form(job)) if has_limits else None,
+    }
