@@ -13,7 +13,7 @@ from django.utils import timezone
 from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks import secret_items
+from rubricweb.banks import changes
 from rubricweb.banks.changes import (
     DuplicateItem,
     EmptyWording,
@@ -145,7 +145,7 @@ def reuse_wording(
         with _refusing_twin(item.bank, revision, item.kind):
             _from_passage(write_change(item, seen, Verb.REWORDED, by, revision=revision), origin)
         if was_secret or revision.is_secret:
-            secret_items.spread(item, by=by)
+            changes.spread(item, by=by)
     return item
 
 
@@ -184,7 +184,7 @@ def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> I
         duplicate, seen, Verb.RETIRED, by, detail=detail, retired_at=timezone.now(), merged_into=keep
     )
     if keep.is_secret:
-        secret_items.spread(keep, by=by)
+        changes.spread(keep, by=by)
     return duplicate
 
 

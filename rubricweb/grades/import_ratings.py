@@ -237,7 +237,11 @@ class RatingEventImporter:
         for cell, of_cell in by_cell.items():
             stated = before[cell.revision, cell.passage]
             fresh = [
-                event for event in of_cell if not ids[event.event][1] and _statement(event) not in stated
+                event
+                for event in of_cell
+                if not ids[event.event][1]
+                and _Statement(moment(event.at), event.rating, event.verdict.value, event.withdrawn)
+                not in stated
             ]
             self._work.tally.of("human_ratings").unchanged += len(of_cell) - len(fresh)
             if not fresh:
@@ -321,10 +325,6 @@ class RatingEventImporter:
         if person is None:
             raise ValueError("a rating has a person")
         return person
-
-
-def _statement(event: RatingEvent) -> _Statement:
-    return _Statement(moment(event.at), event.rating, event.verdict.value, event.withdrawn)
 
 
 class RatingImporter:

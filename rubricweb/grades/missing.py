@@ -29,7 +29,7 @@ from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.raters import active_raters
 from rubricweb.grades.selectors import banks, labellers_of
-from rubricweb.jobs.progress import Line
+from rubricweb.jobs.waiting import Line
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,12 +38,12 @@ class Need(NamedTuple):
     """Advice where no worker declares the back-end."""
 
 
-class Demand(Enum):
+class Fate(Enum):
     """The fate of work that a worker hands back."""
 
-    NOW = "the next worker shall do it"
-    LATER = "its job is paused"
-    NONE = "its job is being cancelled"
+    QUEUE = "the next worker shall do it"
+    HOLD = "its job is paused"
+    DROP = "its job is being cancelled"
 
 
 class CannotRun(Exception):
@@ -122,12 +122,12 @@ class Kind(Generic[W]):
         """Return enough of the waiting work to know every need in it."""
         return waiting
 
-    def lock(self, work: W) -> Demand:
+    def lock(self, work: W) -> Fate:
         """Lock the rows that ending an attempt changes, and return what becomes of the work.
 
         Called first in each such transaction.
         """
-        return Demand.NOW
+        return Fate.QUEUE
 
     def on_begun(self, work: W) -> None:
         """React to a worker's claim, in the same transaction."""
@@ -244,12 +244,12 @@ class ChunkKind(Kind[C]):
         first = waiting.order_by().values("job").annotate(first=Min("pk")).values("first")
         return waiting.filter(pk__in=first)
 
-    def lock(self, work: C) -> Demand:
+    def lock(self, work: C) -> Fate:
         job = self.lock_job(self.job_id(work))
         work.job = job  # type: ignore[attr-defined]
         if job.is_cancelling:
-            return Demand.NONE
-        return Demand.LATER if job.is_paused else Demand.NOW
+            return Fate.DROP
+        return Fate.HOLD if job.is_paused else Fate.QUEUE
 
     def lock_job(self, job_id: int) -> Any:
         """Return the job's row, locked until the transaction ends.

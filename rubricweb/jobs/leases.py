@@ -21,7 +21,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from rubricweb.jobs import kinds, queue
-from rubricweb.jobs.kinds import Demand, Kind, W, kind_of
+from rubricweb.jobs.kinds import Fate, Kind, W, kind_of
 from rubricweb.jobs.models import LeasedWork
 
 MAX_ATTEMPTS = 3
@@ -120,13 +120,13 @@ def finish(lease: Lease[W], **fields: Any) -> None:
 @transaction.atomic
 def retry(lease: Lease[W], *, error: str) -> bool:
     """Requeue the work after a failed attempt, or give it up. Return False if the lease is lost."""
-    demand = lease.kind.lock(lease.work)
-    if demand is Demand.NONE:
+    fate = lease.kind.lock(lease.work)
+    if fate is Fate.DROP:
         return _end(lease.work, lease.held(), State.CANCELLED)
     if lease.attempt >= MAX_ATTEMPTS:
         return _end(lease.work, lease.held(), State.FAILED, error=error)
     is_held = bool(lease.held().update(**WAITS))
-    if is_held and demand is Demand.NOW:
+    if is_held and fate is Fate.QUEUE:
         queue.enqueue([lease.work])
     return is_held
 
@@ -149,7 +149,7 @@ def give_back(lease: Lease[W], *, queue_name: str = "") -> None:
     It goes to `queue_name` if given; else its resumed job, or a reaper, enqueues it. What nobody wants any
     more ends.
     """
-    if lease.kind.lock(lease.work) is Demand.NONE:
+    if lease.kind.lock(lease.work) is Fate.DROP:
         is_held = _end(lease.work, lease.held(), State.CANCELLED)
     elif is_held := bool(lease.held().update(**WAITS, attempts=F("attempts") - 1)):
         logger.info("gave %s back", queue.rq_id(lease.work))

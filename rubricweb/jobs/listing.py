@@ -17,7 +17,7 @@ from rubricweb.jobs.models import Job, Task
 from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
 
 if TYPE_CHECKING:
-    from rubricweb.jobs.progress import Wait
+    from rubricweb.jobs.waiting import Wait
 
 LISTED_JOBS = 50
 
@@ -218,9 +218,7 @@ def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLin
 
 def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
     """Return lines for the latest of these jobs or tasks of one kind."""
-    from rubricweb.jobs.progress import (
-        Line,  # loads the queue, and rooms register their listings at the start
-    )
+    from rubricweb.jobs.waiting import Line  # loads the queue; rooms register their listings at the start
 
     if isinstance(listing, Listing):
         return [_line_of_job(row) for row in _rows(listing, rows)]
@@ -230,7 +228,7 @@ def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLin
 
 
 def _rows(listing: Listing, rows: QuerySet[Any]) -> list[ListedJob]:
-    from rubricweb.jobs.progress import waits_of
+    from rubricweb.jobs.waiting import waits_of
 
     jobs = list(rows[:LISTED_JOBS])
     each = zip(jobs, progress_of(jobs, listing.rate), waits_of(jobs), strict=True)
@@ -261,7 +259,8 @@ def _line_of_job(row: ListedJob) -> JobLine:
     listing, job, progress = row.listing, row.job, row.progress
     counts = job.calls and listing.shows_calls(job)
     calls = f"{number(job.calls)} of at most {number(job.most_calls)} calls" if counts else ""
-    acts = [] if job.has_ended else [act for act in WORDS if act in listing.acts and act != _idle(job)]
+    idle = "pause" if job.is_paused else "resume"
+    acts = [] if job.has_ended else [act for act in WORDS if act in listing.acts and act != idle]
     return JobLine(
         kind=listing.kind,
         pk=job.pk,
@@ -283,8 +282,3 @@ def _line_of_job(row: ListedJob) -> JobLine:
         opens=listing.opens,
         acts=tuple(acts),
     )
-
-
-def _idle(job: Job) -> str:
-    """Return the action that would change nothing now."""
-    return "pause" if job.is_paused else "resume"

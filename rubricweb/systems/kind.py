@@ -180,16 +180,17 @@ def _passages_of_corpus(job: SystemJob, made: Sequence[Made], path: Path) -> tup
     """Write the passages that the run names and only its corpus has, so that they can be read and graded."""
     if not job.system.corpus:
         return ()
-    ranked = (result.ranking.doc_ids if result.answer is None else _ids(result.answer) for result in made)
+    ranked = (
+        result.ranking.doc_ids
+        if result.answer is None
+        else [source.passage_id for source in result.answer.sources]
+        for result in made
+    )
     named = list(dict.fromkeys(doc_id for doc_ids in ranked for doc_id in doc_ids))
     present = job.collection.passages.filter(doc_id__in=named).values_list("doc_id", flat=True)
     only_there = open_corpus(job.system.corpus).passages([name for name in named if name not in set(present)])
     write_passages(path, only_there)
     return (path,) if only_there else ()
-
-
-def _ids(answer: Answer) -> list[str]:
-    return [source.passage_id for source in answer.sources]
 
 
 def _response(run: Run, topic: Topic, answer: Answer) -> Response:

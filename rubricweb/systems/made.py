@@ -8,7 +8,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -22,7 +21,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Chunk
 from rubricweb.jobs.steering import LimitsForm
 from rubricweb.systems import actions, models
@@ -172,7 +171,12 @@ def _cited(sentence: CitedSentence, sources: Sequence[str], ranks: Mapping[str, 
 
 def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple[RankedSource, ...]:
     ranked = made.ranking.doc_ids[: max(SHOWN_RANKS, len(sources))]
-    texts = {doc_id: (text, title) for doc_id, text, title in _texts(collection, ranked)}
+    texts = {
+        doc_id: (text, title)
+        for doc_id, text, title in collection.passages.filter(doc_id__in=ranked).values_list(
+            "doc_id", "text", "title"
+        )
+    }
     before = {doc_id: rank for rank, doc_id in enumerate(made.retrieved, 1)}
     return tuple(
         RankedSource(
@@ -185,10 +189,6 @@ def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple
         )
         for rank, doc_id in enumerate(ranked, 1)
     )
-
-
-def _texts(collection: Collection, doc_ids: Sequence[str]) -> QuerySet[Passage, tuple[str, str, str]]:
-    return collection.passages.filter(doc_id__in=doc_ids).values_list("doc_id", "text", "title")
 
 
 def job_for(user: User, slug: str, run_id: int, *, needed: Role = roles.TO_SEE_RUNS) -> SystemJob:

@@ -183,7 +183,7 @@ def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: flo
         failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
         done = work.chunk.size - len(work.unanswered) + len(rows)
         counts = {"done": done, "failed": failed, "seconds": spent}
-        if failed > work.failed or job.failures.get("row"):
+        if failed > work.failed or job.failures.get("streak"):
             progress.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost

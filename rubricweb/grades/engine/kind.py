@@ -267,7 +267,7 @@ def _keep_answered(follower: GradingJob) -> int:
     cells, empty = 0, []
     for part in follower.parts.select_related("job"):
         (gap,) = listed(follower.collection, [parts.gap_of(part)])
-        kept = gap.minus(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
+        kept = gap.difference(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
         if kept.cells:
             cells += kept.cells
             parts.change_part(part, kept)

@@ -27,7 +27,7 @@ from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Progress, progress_of, rate_of
 
 if TYPE_CHECKING:
-    from rubricweb.jobs.progress import Wait
+    from rubricweb.jobs.waiting import Wait
 
 
 AFTER = {"auth": 1, "quota": 3}
@@ -79,9 +79,10 @@ class Breaker:
     """Cells of the job that were done by then."""
     seen: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    row_of: str = ""
+    streak_of: str = ""
     """Class of the latest error, while nothing has succeeded after it."""
-    row: int = 0
+    streak: int = 0
+    """Errors of that class since then."""
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> Breaker:  # Any: JSON
@@ -93,8 +94,8 @@ class Breaker:
             "base": self.base,
             "seen": self.seen,
             "counts": dict(self.counts),
-            "row_of": self.row_of,
-            "row": self.row,
+            "streak_of": self.streak_of,
+            "streak": self.streak,
         }
 
     def add(self, error_class: str) -> None:
@@ -102,8 +103,10 @@ class Breaker:
         self.seen += 1
         if error_class:
             self.counts[error_class] += 1
-        self.row = self.row + 1 if error_class and error_class == self.row_of else int(bool(error_class))
-        self.row_of = error_class
+        self.streak = (
+            self.streak + 1 if error_class and error_class == self.streak_of else int(bool(error_class))
+        )
+        self.streak_of = error_class
 
     @property
     def tripped(self) -> str:
@@ -114,7 +117,7 @@ class Breaker:
             share = SHARE.get(error_class)
             if share is not None and self.seen >= SHARE_OF and count > share * self.seen:
                 return error_class
-        return self.row_of if self.row >= IN_A_ROW.get(self.row_of, self.row + 1) else ""
+        return self.streak_of if self.streak >= IN_A_ROW.get(self.streak_of, self.streak + 1) else ""
 
     @property
     def sentence(self) -> str:
@@ -123,7 +126,7 @@ class Breaker:
         if error_class in SHARE:
             many = f"{self.counts[error_class]:,} of {self.seen:,} pairs"
         elif error_class in IN_A_ROW:
-            many = f"{self.row:,} times in a row"
+            many = f"{self.streak:,} times in a row"
         else:
             many = "once" if self.counts[error_class] == 1 else f"{self.counts[error_class]:,} times"
         return f"Paused: {label(error_class)}, {many}. {remedy(error_class)} Then resume."
@@ -346,7 +349,7 @@ def rows_of(rows: Iterable[GradingJob]) -> list[JobRow]:
 
     The jobs are read with collection, config and person.
     """
-    from rubricweb.jobs.progress import waits_of  # loads the queue, which readers of boards need not
+    from rubricweb.jobs.waiting import waits_of  # loads the queue, which readers of boards need not
 
     jobs = list(rows)
     each = progress_of(jobs, lambda job: measured_rate(job.config))

@@ -23,7 +23,7 @@ from rubricweb.grades.missing import NextStep, material_step, next_step
 from rubricweb.grades.models import Grade
 from rubricweb.grades.verification import Segment
 from rubricweb.jobs.models import Job, LeasedWork
-from rubricweb.jobs.progress import Line, Wait
+from rubricweb.jobs.waiting import Line, Wait
 
 register = template.Library()
 

@@ -23,8 +23,8 @@ from rubricweb.jobs import kinds, probes, queue, worker_state
 from rubricweb.jobs.kinds import Stopping
 from rubricweb.jobs.leases import LeaseLost
 from rubricweb.jobs.models import Chunk, LeasedWork
-from rubricweb.jobs.progress import Line, Wait
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.waiting import Line, Wait
 from rubricweb.releases.models import Release
 from tests.factories import BankFactory, CollectionFactory, TopicFactory, gradable
 from tests.rubricweb.jobs.workers import wait_until, workers
