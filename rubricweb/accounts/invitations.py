@@ -39,6 +39,10 @@ TOKEN_BYTES = 32
 ACCOUNT_DAYS = 30
 """How long an invitation of an account is open."""
 
+NAME = "invitation"
+"""Wrong links are counted under it, as wrong passwords are under an account."""
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
 
 @dataclass(frozen=True, slots=True)
 class Joining:
@@ -178,11 +182,6 @@ def revoke(invitation: Invitation, *, by: User) -> None:
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-NAME = "invitation"
-"""Wrong links are counted under it, as wrong passwords are under an account."""
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 class TeamForm(forms.Form):

@@ -38,9 +38,17 @@ from rubricweb.core.servers import mail
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
 
+logger = logging.getLogger(__name__)
+
 
 ASKED = "password link mailed"
 BETWEEN_MAILS = dt.timedelta(minutes=5)
+
+REWRITTEN_PORT = "0"
+"""The port that uvicorn gives a client whose address comes from a header."""
+SOCKET = "unix"
+IPV6_HOST_BITS = 64
+"""One subscriber owns all of these."""
 
 
 class _Links(PasswordResetTokenGenerator):
@@ -137,15 +145,6 @@ def mail_links(email: str, *, site: str) -> None:
         audit.record(ASKED, user, by=None)
         text = render_to_string("accounts/password_mail.txt", {"user": user, "link": site + link_path(user)})
         mail(user.email, "Your RubricWeb password", text, about=f"a password link for user {user.pk}")
-
-
-logger = logging.getLogger(__name__)
-
-REWRITTEN_PORT = "0"
-"""The port that uvicorn gives a client whose address comes from a header."""
-SOCKET = "unix"
-IPV6_HOST_BITS = 64
-"""One subscriber owns all of these."""
 
 
 class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types

@@ -1,9 +1,7 @@
 """Changes to a bank: how one is written, why one is refused, and how items are kept secret.
 
-Keep items secret, and make them public again.
-
-The words are what is secret, so all that has them changes together: every wording that the item ever had, its
-duplicates, and items of other banks with the same words.
+Of a secret item the words are secret, so all that has them changes together: every wording that the item ever
+had, its duplicates, and items of other banks with the same words.
 """
 
 from __future__ import annotations
@@ -16,6 +14,9 @@ from django.db.models import F, Q
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item, ItemChange, ItemRevision
 from rubricweb.core import audit, events
+
+DETAIL_CHARS = 200
+UNQUOTED = "duplicate of a secret item"
 
 
 class BankError(Exception):
@@ -115,9 +116,6 @@ class RequestUnderWay(BankError):
         super().__init__("This request is finished, or a worker is still working on it.")
 
 
-DETAIL_CHARS = 200
-
-
 def write_change(
     item: Item, seen: int, verb: ItemChange.Verb, by: User | None, *, detail: str = "", **fields: object
 ) -> ItemChange:
@@ -146,7 +144,6 @@ def duplicate_detail(text: str) -> str:
 
 
 Verb = ItemChange.Verb
-UNQUOTED = "duplicate of a secret item"
 
 
 @transaction.atomic

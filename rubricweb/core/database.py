@@ -1,13 +1,10 @@
 """Differences between SQLite and PostgreSQL, and databases of development versions.
 
-Differences between SQLite and PostgreSQL: the write lock, and bulk inserts.
-
 Many new rows go in by COPY on PostgreSQL, which takes several times as many a second as INSERT, and by INSERT
 elsewhere: all or nothing, and with the same errors, either way.
 
-Databases of development versions, whose migrations 0.1.0 no longer has.
-
-Nothing was released before 0.1.0, so its migrations begin anew and no path leads there.
+Nothing was released before 0.1.0, whose migrations begin anew: no path leads there from a development
+version's database.
 """
 
 from __future__ import annotations
@@ -24,6 +21,14 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
 WAIT_SECONDS = 0.5
+
+M = TypeVar("M", bound=Model)
+LOOKED_UP = 500
+"""Ids per query: SQLite takes at most a thousand parameters."""
+HINT = (
+    "Export what you need with the version that made it. Then start with an empty database: set "
+    "RUBRIC_DATA_DIR to another folder, or DATABASE_URL to another database."
+)
 
 
 def is_locked(error: BaseException | None) -> bool:
@@ -47,12 +52,6 @@ def short_wait(seconds: float = WAIT_SECONDS) -> Iterator[None]:
 def _wait_at_most(seconds: float) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
-
-
-M = TypeVar("M", bound=Model)
-
-LOOKED_UP = 500
-"""Ids per query: SQLite takes at most a thousand parameters."""
 
 
 def is_possible() -> bool:
@@ -104,12 +103,6 @@ def _new_keys(model: type[Model], number: int) -> list[int]:
             [table, column, number],
         )
         return [key for (key,) in cursor.fetchall()]
-
-
-HINT = (
-    "Export what you need with the version that made it. Then start with an empty database: set "
-    "RUBRIC_DATA_DIR to another folder, or DATABASE_URL to another database."
-)
 
 
 def unknown_migrations(alias: str = "default") -> list[str]:

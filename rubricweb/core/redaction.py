@@ -1,7 +1,5 @@
 """Redaction: no secret stands in a log line, a traceback or a stored message.
 
-The secrets of this server, and columns of messages from which they are redacted.
-
 An error message of a library or a server may quote a key or a password, in a spelling of its own. Messages
 from calls of a model are redacted where they arise (`grading.graders.connection`); all others are redacted
 here: values stored in a `MessageField`, log lines, and Django's page of an error.
@@ -26,6 +24,13 @@ from django.views.debug import SafeExceptionReporterFilter
 from grading import secret
 from grading.graders.connection import Address
 from grading.secret import MASK
+
+NO_REQUEST = "-"
+SAFE_CHARACTERS = 60
+"""Length beyond which an exception message may quote a passage."""
+LINE_CHARACTERS = 300
+TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+|(?<=/join/)[^/\s]+")
+"""Paths that give access to their holders: published boards, links for passwords and invitations."""
 
 
 def redacted(text: str) -> str:
@@ -86,13 +91,6 @@ def secrets() -> Iterator[str]:
     for url in (settings.REDIS_URL, *settings.OPENAI_BASE_URL.split(",")):
         yield from Address.of(url).credentials
 
-
-NO_REQUEST = "-"
-SAFE_CHARACTERS = 60
-"""Length beyond which an exception message may quote a passage."""
-LINE_CHARACTERS = 300
-TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+|(?<=/join/)[^/\s]+")
-"""Paths that give access to their holders: published boards, links for passwords and invitations."""
 
 reference: ContextVar[str] = ContextVar("reference", default=NO_REQUEST)
 

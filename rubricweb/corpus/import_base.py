@@ -18,6 +18,21 @@ from rubricweb.corpus.models import Collection, Subtopic, Topic
 LOWEST, HIGHEST = -32_768, 32_767
 """The range of a judgment, a small integer of the database."""
 
+ID_LIMIT = 200
+BATCH = 500
+DETAILS = (
+    "description",
+    "narrative",
+    "background",
+    "limit_words",
+    "limit_characters",
+    "attributes",
+    "foreign",
+)
+"""Fields of a topic beside its text, which `TopicEntry` has under the same names."""
+_EMPTY: tuple[object, ...] = ("", None, {})
+_NONE: Mapping[str, object] = {}
+
 
 @dataclass(slots=True)
 class Counts:
@@ -119,22 +134,6 @@ def fitting_judgment(relevance: int, *, at: FilePosition) -> int:
     if not LOWEST <= relevance <= HIGHEST:
         raise at.error(f"the relevance is {relevance}, expected {LOWEST} to {HIGHEST}")
     return relevance
-
-
-ID_LIMIT = 200
-BATCH = 500
-DETAILS = (
-    "description",
-    "narrative",
-    "background",
-    "limit_words",
-    "limit_characters",
-    "attributes",
-    "foreign",
-)
-"""Fields of a topic beside its text, which `TopicEntry` has under the same names."""
-_EMPTY: tuple[object, ...] = ("", None, {})
-_NONE: Mapping[str, object] = {}
 
 
 def natural_key(query_id: str) -> list[str | int]:

@@ -16,7 +16,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core import events
+from rubricweb.core import streams
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus import access, actions
 from rubricweb.corpus.actions import CollectionSettings, SettingsChanged, settings_digest, settings_of
@@ -107,7 +107,7 @@ async def collection_events(request: HtmxRequest, slug: str) -> StreamingHttpRes
     """
     user = await request.auser()
     collection = await sync_to_async(access.collection_for)(user, slug)
-    return events.stream(collection.channel, since=seconds(request.GET.get("since", "")))
+    return streams.stream(collection.channel, since=seconds(request.GET.get("since", "")))
 
 
 def seconds(text: str) -> float | None:

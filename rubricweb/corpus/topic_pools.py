@@ -17,9 +17,14 @@ from rubricweb.core import packed
 from rubricweb.corpus.derived_models import PoolSnapshot
 from rubricweb.corpus.models import Topic
 
+logger = logging.getLogger(__name__)
+
 Ranked = Sequence[Sequence[str] | None]
 """By run: doc ids, best first; None where the run lacks the topic."""
 RunScores = Sequence[Sequence[float] | None]
+
+READ_AT_ONCE = 100
+WRITTEN_AT_ONCE = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +177,6 @@ class CollectionPool:
         return replace(self, topics=(self.by_topic[topic_id],))
 
 
-logger = logging.getLogger(__name__)
-
-READ_AT_ONCE = 100
-WRITTEN_AT_ONCE = 200
 Topics = Sequence[tuple[TopicPool, frozenset[int]]]
 """Topics, each with its pooled passages that do not count."""
 

@@ -46,6 +46,11 @@ CellName = tuple[int, str, int]
 """Topic, id of the wording and passage of a cell."""
 MOST_FAMILIES = 12
 
+RULE = "step-down max-T over all groups, sign flips over topics"
+"""Test by which a group counts as clear, with the level `alpha` for all groups together."""
+ENOUGH_RANDOM = 50
+"""Number of randomly drawn cells from which on a card uses them alone."""
+
 
 @dataclass(frozen=True, eq=False)
 class RatedSample:
@@ -192,8 +197,6 @@ def _ranked(topic: TopicPool) -> dict[int, set[int]]:
 
 
 Json = dict[str, object]
-RULE = "step-down max-T over all groups, sign flips over topics"
-"""Test by which a group counts as clear, with the level `alpha` for all groups together."""
 
 
 def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_random: bool) -> Json:
@@ -251,10 +254,6 @@ def _bias(row: Bias) -> Json:
         "p": none_if_nan(row.p),
         "is_clear": row.is_clear,
     }
-
-
-ENOUGH_RANDOM = 50
-"""Number of randomly drawn cells from which on a card uses them alone."""
 
 
 class TooFewCells(Exception):

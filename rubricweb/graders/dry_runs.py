@@ -34,9 +34,14 @@ from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
 
+logger = logging.getLogger(__name__)
+
 MOST_PASSAGES = 3
 BEGINNING = 70
 """Characters of a passage that identify it to people."""
+
+KEPT_FOR = timedelta(days=1)
+CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +186,6 @@ def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
     return [passage.doc_id for passage in ends]
 
 
-KEPT_FOR = timedelta(days=1)
-
-
 @dataclass(frozen=True, slots=True)
 class DryRunReply:
     """The result for one passage."""
@@ -266,11 +268,6 @@ def results(dry_run: DryRun) -> list[DryRunReply]:
     """Return the results, without those of passages that the reader is to rate blind."""
     hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
     return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]
-
-
-logger = logging.getLogger(__name__)
-
-CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
 
 class DryRuns(TaskKind[DryRun]):

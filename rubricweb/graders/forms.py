@@ -20,6 +20,42 @@ from rubricweb.graders.dry_runs import MOST_PASSAGES, Sample, blind_ids
 
 PREFIX = "option_"
 
+ASKS = {
+    "questions": ("Rate how well a passage answers a question", ItemKind.QUESTION, Purpose.RATE),
+    "nuggets": ("Rate how well a passage covers a nugget", ItemKind.NUGGET, Purpose.RATE),
+    "answers": ("Extract the answer to a question", ItemKind.QUESTION, Purpose.EXTRACT),
+    "words": ("Extract the words that carry a nugget", ItemKind.NUGGET, Purpose.EXTRACT),
+    "verifies": (
+        "Verify an extracted answer to a question, with its answer key",
+        ItemKind.QUESTION,
+        Purpose.VERIFY,
+    ),
+    "passages": ("Label a passage directly for the query", ItemKind.DIRECT, Purpose.DIRECT),
+}
+READ_AS = {
+    ParseRule.RATING: "a number of the scale",
+    ParseRule.FINAL_SCORE: "a number after some reasoning: the last “final score: n”",
+    ParseRule.YES_NO: "yes or no (1 or 0)",
+    ParseRule.LABEL: "one of the labels",
+}
+UNREADABLE = {
+    "default": "0 if it is empty or says “unanswerable”, else the rating above the lowest (published rule)",
+    "fail": "a failed grade, which counts as nothing and can be retried",
+}
+FIELD_OF = {
+    "prompt_class": "name",
+    "kinds": "asks",
+    "template": "template",
+    "scale": "lowest",
+    "labels": "labels",
+    "min_grade": "min_grade",
+}
+_LABEL_LINE = re.compile(r"\s*([0-9])\s*[:=]\s*(\S.*)")
+_OTHER_PURPOSE = {
+    False: "{answer} stands in prompts that verify an extracted answer; choose that, or leave it out.",
+    True: "To verify an extracted answer the prompt needs {answer}.",
+}
+
 
 class OptionField(forms.CharField):
     """Parses the option's value; empty means the default."""
@@ -85,39 +121,6 @@ def chosen_options(form: forms.Form) -> dict[str, Value]:
         for name, field in form.fields.items()
         if isinstance(field, OptionField) and form.cleaned_data[name] != field.option.default
     }
-
-
-ASKS = {
-    "questions": ("Rate how well a passage answers a question", ItemKind.QUESTION, Purpose.RATE),
-    "nuggets": ("Rate how well a passage covers a nugget", ItemKind.NUGGET, Purpose.RATE),
-    "answers": ("Extract the answer to a question", ItemKind.QUESTION, Purpose.EXTRACT),
-    "words": ("Extract the words that carry a nugget", ItemKind.NUGGET, Purpose.EXTRACT),
-    "verifies": (
-        "Verify an extracted answer to a question, with its answer key",
-        ItemKind.QUESTION,
-        Purpose.VERIFY,
-    ),
-    "passages": ("Label a passage directly for the query", ItemKind.DIRECT, Purpose.DIRECT),
-}
-READ_AS = {
-    ParseRule.RATING: "a number of the scale",
-    ParseRule.FINAL_SCORE: "a number after some reasoning: the last “final score: n”",
-    ParseRule.YES_NO: "yes or no (1 or 0)",
-    ParseRule.LABEL: "one of the labels",
-}
-UNREADABLE = {
-    "default": "0 if it is empty or says “unanswerable”, else the rating above the lowest (published rule)",
-    "fail": "a failed grade, which counts as nothing and can be retried",
-}
-FIELD_OF = {
-    "prompt_class": "name",
-    "kinds": "asks",
-    "template": "template",
-    "scale": "lowest",
-    "labels": "labels",
-    "min_grade": "min_grade",
-}
-_LABEL_LINE = re.compile(r"\s*([0-9])\s*[:=]\s*(\S.*)")
 
 
 class PromptForm(forms.Form):
@@ -238,12 +241,6 @@ class PromptForm(forms.Form):
             "labels": fields["labels"],
             "is_strict": is_strict,
         }
-
-
-_OTHER_PURPOSE = {
-    False: "{answer} stands in prompts that verify an extracted answer; choose that, or leave it out.",
-    True: "To verify an extracted answer the prompt needs {answer}.",
-}
 
 
 class TrialForm(forms.Form):

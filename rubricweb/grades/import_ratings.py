@@ -39,6 +39,19 @@ _UNFIT = re.compile(r"[^\w.@+-]")
 Kinds = Mapping[str, tuple[type[Model], str]]
 """Models of the imported kinds and the path to their collection, in an order of removal."""
 
+TOPIC = "ratings of topics that the collection lacks"
+ITEM = "ratings of questions or nuggets that the collection lacks"
+PASSAGE = "ratings of passages that the collection lacks"
+SINCE = "ratings of pairs that the same person has rated here since"
+KIND = "human ratings"
+LEFT_OUT = {
+    "topic": "ratings of topics that the collection lacks",
+    "item": "ratings of questions or nuggets that the collection lacks",
+    "passage": "ratings of passages that the topic's pool lacks, or has twice",
+    "report": "ratings of whole reports and of citations",
+}
+"""Descriptions of what is left out, by what does not match."""
+
 
 class Accounts:
     """A lookup of the accounts of the people whom files name."""
@@ -181,20 +194,6 @@ def in_portions(values: Iterable[Any]) -> Iterator[list[Any]]:
     distinct = list(dict.fromkeys(values))
     for start in range(0, len(distinct), LOOKED_UP):
         yield distinct[start : start + LOOKED_UP]
-
-
-TOPIC = "ratings of topics that the collection lacks"
-ITEM = "ratings of questions or nuggets that the collection lacks"
-PASSAGE = "ratings of passages that the collection lacks"
-SINCE = "ratings of pairs that the same person has rated here since"
-KIND = "human ratings"
-LEFT_OUT = {
-    "topic": "ratings of topics that the collection lacks",
-    "item": "ratings of questions or nuggets that the collection lacks",
-    "passage": "ratings of passages that the topic's pool lacks, or has twice",
-    "report": "ratings of whole reports and of citations",
-}
-"""Descriptions of what is left out, by what does not match."""
 
 
 class _Cell(NamedTuple):

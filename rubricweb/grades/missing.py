@@ -31,6 +31,14 @@ from rubricweb.grades.raters import active_raters
 from rubricweb.grades.selectors import banks, labellers_of
 from rubricweb.jobs.waiting import Line
 
+_BY = {
+    Role.ORGANIZER: "An organizer does that.",
+    Role.DEVELOPER: "A topic developer or an organizer does that.",
+    Role.ASSESSOR: "An assessor, a topic developer or an organizer does that.",
+}
+"""Who takes a step that needs this role."""
+MISSING = "grades/missing.html"
+
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
@@ -112,21 +120,10 @@ def _of_first_passages(role: Role, job: GradingJob) -> str:
     return f"Grading waits behind: {name}{wait.rest}."
 
 
-_BY = {
-    Role.ORGANIZER: "An organizer does that.",
-    Role.DEVELOPER: "A topic developer or an organizer does that.",
-    Role.ASSESSOR: "An assessor, a topic developer or an organizer does that.",
-}
-"""Who takes a step that needs this role."""
-
-
 def _step(role: Role, needed: Role, lacks: str, verb: str, address: str) -> NextStep:
     if not role.includes(needed):
         return NextStep(lacks, str(_BY[needed]))
     return NextStep(lacks, verb, address)
-
-
-MISSING = "grades/missing.html"
 
 
 @require_safe

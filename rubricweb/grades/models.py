@@ -22,6 +22,8 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades import human_models  # noqa: F401  (models of this app)
 from rubricweb.jobs.models import Chunk, Job
 
+MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
+
 
 class ReplyBlock(models.Model):
     """Compressed replies of one grader to cells of one topic. A grade names its block (`Grade.reply_block`).
@@ -71,7 +73,6 @@ class ReplyPolicy(models.Model):
 
 Pair = tuple[int, int]
 """Primary keys of a wording and a passage: what a grade is of, within one topic."""
-MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 
 
 class GraderConfig(models.Model):
@@ -183,7 +184,7 @@ class GradingJob(Job):
     is_closed = models.BooleanField(default=False, db_default=False)
     """Whether it was cancelled, or cannot be run: no more chunks are opened."""
     failures = models.JSONField(default=dict, blank=True)
-    """Counts of the circuit breaker since the job began or was resumed: see `engine.breaker`."""
+    """Counts of the circuit breaker since the job began or was resumed: see `engine.progress`."""
 
     class Meta:
         ordering = ("-pk",)

@@ -1,9 +1,7 @@
 """Raters: a collection's graders on the screens of a bank, and the forms that choose one.
 
-Raters: a collection's graders on the screens of a bank, with their config for each kind of item.
-
-There is always one: the screens show ratings or verdicts of items, and where no grader gives any, the answers
-that one extracts or the labels that one gives whole passages.
+There is always a rater: the screens show ratings or verdicts of items, and where no grader gives any, the
+answers that one extracts or the labels that one gives whole passages.
 """
 
 from __future__ import annotations

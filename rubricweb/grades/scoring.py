@@ -41,6 +41,7 @@ from rubricweb.grades.matrices import TopicGrades
 
 CACHED_TOPIC_SCORES = 20_000
 CACHED_ORDERS = 2_000
+CACHED_TABLES = 64
 
 Uids = tuple[str, ...]
 Weights = tuple[Weighed, ...]
@@ -341,16 +342,12 @@ def _trec_places(topic: TopicPool, version: TrecEval) -> NDArray[np.intp] | None
     return places
 
 
-KEPT = 64
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True, eq=False)
 class RankIntervals:
     """Pairwise comparisons of the rows of a table of scores."""
 
     order: Order
-    p: Floats
+    p: Scores
     """P-value of each pair, adjusted for all pairs, shape (runs, runs)."""
     test: PairedTest
     topics: int
@@ -365,7 +362,7 @@ class RankIntervals:
         return int(self.order.first_possible[run]), int(self.order.last_possible[run])
 
 
-def rank_intervals(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> RankIntervals | None:
+def rank_intervals(scores: Scores, test: PairedTest = PairedTest.SIGN_FLIPS) -> RankIntervals | None:
     """Return the intervals for scores (runs, topics); None with fewer than two topics or runs."""
     topics = int((~np.isnan(scores)).any(axis=0).sum()) if scores.size else 0
     if topics < 2 or len(scores) < 2:
@@ -374,7 +371,7 @@ def rank_intervals(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> 
     return RankIntervals(order, p, test, topics)
 
 
-def resolved(scores: Floats, test: PairedTest) -> float | None:
+def resolved(scores: Scores, test: PairedTest) -> float | None:
     """Return the difference that the topics detect with the power of `max_t.POWER`; None if none."""
     return none_if_nan(_resolution(scores.tobytes(), scores.shape, test))
 
@@ -388,13 +385,13 @@ def span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}\N{EN DASH}{last}"
 
 
-@lru_cache(maxsize=KEPT)
-def _tested(content: bytes, shape: tuple[int, int], test: PairedTest) -> tuple[Order, Floats]:
+@lru_cache(maxsize=CACHED_TABLES)
+def _tested(content: bytes, shape: tuple[int, int], test: PairedTest) -> tuple[Order, Scores]:
     scores = np.frombuffer(content).reshape(shape)
     means, p = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS), pairwise_p(scores, test)
     return order(means, p), p
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TABLES)
 def _resolution(content: bytes, shape: tuple[int, int], test: PairedTest) -> float:
     return resolution(np.frombuffer(content).reshape(shape), test)

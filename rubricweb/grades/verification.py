@@ -1,15 +1,12 @@
 """Extracted answers: their verdicts by the answer key and by people, and where they stand in the passage.
 
-Human verdicts on answers that a grader verified: saved as events, read as matrices.
+The verdict of people together, whose verdicts are saved as events and read as matrices, is the lower median:
+with two who differ, the answer is wrong. It holds for the answer that they read, and no longer once the
+grader has another one.
 
-The verdict of people together is the lower median: with two who differ, the answer is wrong. It holds for the
-answer that they read, and no longer once the grader has another one.
-
-Extracted answers: their verdict by the answer key, and where they stand in the passage.
-
-Verdicts depend on answer keys and answers: when one changes, its old verdicts go. Answers that a rule
-compares with the key get their new verdict at once. A model that read the old key or answer has not seen the
-new one: its grades are removed, so that the cells are missing and graded again.
+Verdicts of graders depend on answer keys and answers: when one changes, its old verdicts go. Answers that a
+rule compares with the key get their new verdict at once. A model that read the old key or answer has not seen
+the new one: its grades are removed, so that the cells are missing and graded again.
 """
 
 from __future__ import annotations
@@ -50,6 +47,9 @@ Key = tuple[int, int, int, int, int]
 _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_TOPICS)
 Verdicts = dict[tuple[int, str], list[bool]]
 """Verdicts of all people on the present answer, by (passage, id of the wording)."""
+
+WRITTEN_ROWS = 200
+"""Grades of one UPDATE."""
 
 
 def judge_answer(
@@ -172,8 +172,6 @@ def _matrix(topic: TopicPool, verdicts: Verdicts) -> GradeMatrix:
     return GradeMatrix(topic.query_id, topic.doc_ids, uids, matrix)
 
 
-WRITTEN_ROWS = 200
-"""Grades of one UPDATE."""
 Answers = tuple[str, ...]
 Verdict = tuple[int | None, str]
 """Rating and outcome, as a row has them."""

@@ -37,6 +37,12 @@ from rubricweb.review.models import Flag
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.selectors import Track, tracks
 
+PUBLISH, RELEASE = ("releases:share", "Publish the board"), ("releases:share", "Make a release")
+ACTIVITIES = 6
+BOARD_RUNS = 10
+"""How many of the first runs the board of Home has."""
+JOIN = "accounts:join"
+
 
 class State(StrEnum):
     DONE = "done"
@@ -124,9 +130,6 @@ def _stations(
         _step("Board", "public" if pk in published else "not public yet", card, PUBLISH, pk not in published),
         _step("Release", "made" if pk in released else "not made yet", card, RELEASE, pk not in released),
     )
-
-
-PUBLISH, RELEASE = ("releases:share", "Publish the board"), ("releases:share", "Make a release")
 
 
 def _checked(card: CollectionCard, by_people: Sequence[Step], rated: int) -> Step:
@@ -225,12 +228,6 @@ def _step(name: str, detail: str, card: CollectionCard, link: tuple[str, str], t
 
 def _count(number: int, noun: str) -> str:
     return f"{intcomma(number)} {noun}{'' if number == 1 else 's'}"
-
-
-ACTIVITIES = 6
-BOARD_RUNS = 10
-"""How many of the first runs the board of Home has."""
-JOIN = "accounts:join"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,13 @@ from rubricweb.jobs.models import Chunk, Job, LeasedWork, Task
 if TYPE_CHECKING:
     from rubricweb.jobs.leases import Lease
 
+logger = logging.getLogger(__name__)
+
 
 W = TypeVar("W", bound=LeasedWork)
 T = TypeVar("T", bound=Task)
+
+C = TypeVar("C", bound=Chunk)
 
 
 class Need(NamedTuple):
@@ -200,11 +204,6 @@ def kind_of(work: LeasedWork) -> Kind[Any]:
 def _made(path: str) -> Kind[Any]:
     kind: Kind[Any] = import_string(path)()
     return kind
-
-
-logger = logging.getLogger(__name__)
-
-C = TypeVar("C", bound=Chunk)
 
 
 class ChunkKind(Kind[C]):

@@ -1,9 +1,7 @@
 """Leases: the right to do a piece of work, and how each attempt ends.
 
-Leases: the right to do a piece of work, renewed by its worker and taken from a dead one.
-
-Every step is one conditional UPDATE, so that of two who try only one succeeds. Times are the database's own,
-because workers may run on machines whose clocks differ.
+A worker renews its lease; of a dead one it is taken. Every step is one conditional UPDATE, so that of two who
+try only one succeeds. Times are the database's own, because workers may run on machines whose clocks differ.
 """
 
 from __future__ import annotations
@@ -24,6 +22,8 @@ from rubricweb.jobs import kinds, queue
 from rubricweb.jobs.kinds import Fate, Kind, W, kind_of
 from rubricweb.jobs.models import LeasedWork
 
+logger = logging.getLogger(__name__)
+
 MAX_ATTEMPTS = 3
 """Attempts, failed or lost with their worker, after which work is given up."""
 
@@ -31,6 +31,10 @@ SET_BACK = timedelta(minutes=10)
 """A clock set back by less lengthens leases by as much; workers' own lease times may differ by it."""
 
 State = LeasedWork.State
+
+WAITS = {"state": State.QUEUED, "worker": "", "lease_until": None, "queued_at": Now()}
+ENQUEUED_WITHIN = timedelta(seconds=5)
+"""Time after which work that is in no queue counts as lost."""
 
 
 class LeaseLost(Exception):
@@ -102,11 +106,6 @@ def worker_name() -> str:
 
 def expiry() -> Any:  # Any: a database expression
     return Now() + timedelta(seconds=settings.LEASE_SECONDS)
-
-
-logger = logging.getLogger(__name__)
-
-WAITS = {"state": State.QUEUED, "worker": "", "lease_until": None, "queued_at": Now()}
 
 
 @transaction.atomic
@@ -205,10 +204,6 @@ def _on_ended(work: LeasedWork, state: LeasedWork.State, error: str) -> None:
         logger.error("%s failed: %s", queue.rq_id(work), error)
     work.state = state
     kind_of(work).on_ended(work, error=error)
-
-
-ENQUEUED_WITHIN = timedelta(seconds=5)
-"""Time after which work that is in no queue counts as lost."""
 
 
 def reap() -> int:

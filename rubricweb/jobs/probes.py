@@ -1,7 +1,5 @@
 """Endpoints for probes and for Prometheus: `/livez`, `/readyz`, `/healthz` and `/metrics`.
 
-Endpoints for probes: `/livez`, `/readyz`, `/healthz` and `/metrics`.
-
 They are answered before anything that asks for a host name, a session or HTTPS: probes and Prometheus call a
 process by its bare address.
 """
@@ -42,6 +40,10 @@ logger = logging.getLogger(__name__)
 ATTEMPTS = "rubricweb:attempts"
 """Redis hash of what all workers did since it started, by kind, outcome and what is counted."""
 State = LeasedWork.State
+
+BASE = f"{FOLDER}base.css"
+"""Style sheet of every page."""
+WORK = CollectorRegistry()
 
 
 def count_attempt(lease: Lease[Any], seconds: float) -> None:
@@ -140,10 +142,6 @@ def _gauge(name: str, documentation: str, value: float) -> Metric:
     return GaugeMetricFamily(f"rubricweb_{name}", documentation, value=value)
 
 
-BASE = f"{FOLDER}base.css"
-"""Style sheet of every page."""
-
-
 @dataclass(frozen=True, slots=True)
 class Health:
     database: bool
@@ -209,7 +207,6 @@ def has_static_files() -> bool:
     return _Known.files_are_collected and staticfiles_storage.exists(collected[BASE])
 
 
-WORK = CollectorRegistry()
 WORK.register(WorkCollector())
 
 

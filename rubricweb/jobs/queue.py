@@ -21,6 +21,8 @@ from rubricweb.core.servers import redis_client
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.models import LeasedWork
 
+logger = logging.getLogger(__name__)
+
 Call = tuple[str, tuple[object, ...]]
 """An RQ job's id, and the arguments of its entry point."""
 BEAT_PREFIX = "rubricweb:worker:"
@@ -30,6 +32,8 @@ USUAL = "rubricweb:usual"
 """Redis hash of the usual seconds of work by its kind, used for forecasts only."""
 LATEST_SHARE = 0.3
 """Weight of the latest measurement in the running average."""
+
+ENTRY_POINT = "rubricweb.jobs.worker.work_on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +197,6 @@ def living_workers() -> list[WorkerBeat]:
 
 def seconds_since(worker: WorkerBeat) -> float:
     return max(0.0, time.time() - worker.at)
-
-
-logger = logging.getLogger(__name__)
-
-ENTRY_POINT = "rubricweb.jobs.worker.work_on"
 
 
 def rq_id(work: LeasedWork) -> str:

@@ -32,6 +32,16 @@ logger = logging.getLogger(__name__)
 State = Job.State
 J = TypeVar("J", bound=Job)
 
+CHARS_A_TOKEN = 4
+"""Estimated characters per token of English text in the usual tokenizers."""
+MILLION = 1_000_000
+CANNOT_RUN = (GraderUnavailable, UnknownGrader)
+L = TypeVar("L", bound=LimitedJob)
+M = TypeVar("M")
+MOST_CALLS = 10_000_000
+MORE_THAN_EXPECTED = 2
+"""Factor by which suggested limits exceed the estimate."""
+
 
 def lock(job: J) -> J:
     """Return the row as it is now, locked until the transaction ends."""
@@ -153,11 +163,6 @@ def _chunks(job: Job) -> QuerySet[Chunk]:
     return rows
 
 
-CHARS_A_TOKEN = 4
-"""Estimated characters per token of English text in the usual tokenizers."""
-MILLION = 1_000_000
-
-
 def cost(backend: str, llm: str, tokens_read: float, tokens_written: float) -> float | None:
     """Return dollars: 0 on the workers' own machines, None for a server's model without a price."""
     each = settings.PRICES.get(llm)
@@ -175,12 +180,6 @@ def tokens_of(texts: Sequence[str]) -> float:
 def _is_served(name: str) -> bool:
     backend = registry.BACKENDS.get(name)
     return backend is None or backend.needs_server
-
-
-CANNOT_RUN = (GraderUnavailable, UnknownGrader)
-
-L = TypeVar("L", bound=LimitedJob)
-M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,11 +303,6 @@ def _pause_if_spent(job: Any, dollars: float) -> None:
     elif locked.most_dollars is not None and locked.dollars + dollars > locked.most_dollars:
         spent = f"It has spent about ${locked.dollars:,.2f} of ${locked.most_dollars:,.2f}"
         pause_locked(locked, reason=f"{spent}, and the next call could cost more than is left.")
-
-
-MOST_CALLS = 10_000_000
-MORE_THAN_EXPECTED = 2
-"""Factor by which suggested limits exceed the estimate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,15 @@ logger = logging.getLogger(__name__)
 CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
 """Errors of a lost connection; the last is SQLite's for a closed one."""
 
+RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 5.0
+IDLE_SECONDS = 1
+"""Longest time in which an idle worker notices that it must stop."""
+STEP_SECONDS = 0.1
+WORKER_TTL = 30
+"""Seconds of RQ's own heartbeat, which an idle worker renews at half of it."""
+BEATS_A_LEASE = 3
+
 
 def close_dead_connections() -> None:
     """Close database connections that broke; the next query opens new ones."""
@@ -101,15 +110,6 @@ def _end_attempt(lease: Lease[Any], error: Exception) -> None:
         leases.fail(lease, error=message)
 
 
-RETRY_SECONDS = 1.0
-LONGEST_RETRY_SECONDS = 5.0
-IDLE_SECONDS = 1
-"""Longest time in which an idle worker notices that it must stop."""
-STEP_SECONDS = 0.1
-WORKER_TTL = 30
-"""Seconds of RQ's own heartbeat, which an idle worker renews at half of it."""
-
-
 def beat() -> None:
     """Report this worker's state to Redis. Raises redis.RedisError."""
     queue.beat(worker_state.now.beat())
@@ -124,7 +124,6 @@ DUTIES: tuple[Callable[[], object], ...] = (
     kinds.do_duties,
 )
 """Functions that a worker calls every few seconds beside its work; failed ones run again at the next beat."""
-BEATS_A_LEASE = 3
 
 
 class Beat(threading.Thread):

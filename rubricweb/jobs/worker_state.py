@@ -1,7 +1,5 @@
 """Workers: what this one does and has loaded, and which living worker can run which work.
 
-Capabilities: which living worker can run which work.
-
 A worker declares its back-ends when it starts, and listens on the queues that are named after them. Work that
 needs no back-end is short: import checks, releases, exports, grading without a model. A worker that declares
 none does only that, so that short work waits behind no model where one such worker runs. What a worker
@@ -33,11 +31,15 @@ from rubricweb.jobs.leases import Lease, LeaseLost, due, worker_name
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.jobs.queue import WorkerBeat
 
+logger = logging.getLogger(__name__)
+
 HAND_BACK_SECONDS = 3.0
 LOOK_SECONDS = 1.0
 """Seconds between checks whether anybody still waits for the reply that a model is writing."""
 TRIES_AGAIN_SECONDS = 300.0
 """Seconds before a worker retries what it could not load."""
+
+HANDED_OVER = "for-"
 
 
 def _size(count: int) -> str:
@@ -212,11 +214,6 @@ def memory() -> str:
 
 
 now = Working()
-
-
-logger = logging.getLogger(__name__)
-
-HANDED_OVER = "for-"
 _unserved_since: dict[str, float] = {}
 """Times since when this worker knows of no worker with each back-end."""
 

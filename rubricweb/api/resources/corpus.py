@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from rubricweb.api.base import AnyMedia, ListResource, Resource, Row, limited_to
-from rubricweb.core import events
+from rubricweb.core import streams
 from rubricweb.core.http import parse_id
 from rubricweb.corpus import models
 from rubricweb.corpus.access import pooled_passage
@@ -220,4 +220,4 @@ class Events(Resource):
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
         """Follow what changes in a collection."""
         since = seconds(request.query_params.get("since", ""))
-        return events.stream(self.collection().channel, since=since)
+        return streams.stream(self.collection().channel, since=since)

@@ -1,8 +1,7 @@
 """Progress and errors of grading jobs, and the circuit breaker of a job that can only fail.
 
-The circuit breaker: a job that can only fail pauses itself, before it costs more time or money.
-
-Which errors are hopeless at once, which after some, and which only as a share of all, differs by class.
+Such a job pauses itself, before it costs more time or money. Which errors are hopeless at once, which after
+some, and which only as a share of all, differs by class.
 """
 
 from __future__ import annotations
@@ -61,6 +60,9 @@ WORDS = {
     "memory": "out of memory",
     "unavailable": "grader unavailable",
 }
+
+GRADING = "grading"
+"""Kind of the lines of grading jobs, in addresses."""
 
 
 def remedy(error_class: str) -> str:
@@ -158,10 +160,6 @@ def reset_breaker(job: GradingJob) -> None:
 
 def _done(job: GradingJob) -> int:
     return job.chunks.aggregate(done=Sum("done"))["done"] or 0
-
-
-GRADING = "grading"
-"""Kind of the lines of grading jobs, in addresses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import redis
 from django.conf import settings
 from django.test import AsyncClient
 
-from rubricweb.core import events
+from rubricweb.core import events, streams
 from tests.event_loops import run_views
 
 
@@ -61,14 +61,14 @@ def test_a_page_that_may_have_missed_an_event_hears_so_first(viewer, collection,
     now = int(time.time())
     time_sent = {"before": now - 200, "after": now - 50, "later": now + 1_000}.get(since, since)
     heard = run_views(_listened_to(viewer, collection, ["items", "runs"], since=str(time_sent), count=2))
-    assert heard == ([events.MISSED, "items"] if is_missed else ["items", "runs"])
+    assert heard == ([streams.MISSED, "items"] if is_missed else ["items", "runs"])
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_stream_ends_so_that_access_is_checked_again(viewer, collection, monkeypatch):
-    monkeypatch.setattr(events, "OPEN_SECONDS", 0.0)
+    monkeypatch.setattr(streams, "OPEN_SECONDS", 0.0)
     heard = run_views(_listened_to(viewer, collection, ["items"], since="", count=99))
-    assert heard == [events.MISSED]
+    assert heard == [streams.MISSED]
 
 
 def test_redis_knows_when_the_last_event_was(redis_server):

@@ -12,8 +12,8 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
-from rubricweb.core import events
-from rubricweb.core.events import Listener, listening
+from rubricweb.core import events, streams
+from rubricweb.core.streams import Listener, listening
 from tests.event_loops import run
 
 CHANNEL = "rubricweb:collection:subscriptions"
@@ -49,7 +49,7 @@ def test_many_pages_are_told_by_one_subscription(redis_server):
 
 
 def test_pages_are_told_one_after_the_other(redis_server, monkeypatch):
-    monkeypatch.setattr(events, "TOLD_A_SECOND", 0.001)
+    monkeypatch.setattr(streams, "TOLD_A_SECOND", 0.001)
 
     async def heard(listeners: list[Listener]) -> list[list[str]]:
         await publish("items")
@@ -123,7 +123,7 @@ def test_a_subscription_ends_although_redis_swallowed_that_it_was_cancelled(redi
     async def ended() -> None:
         swallowing = Swallowing()
         monkeypatch.setattr(redis.asyncio.client.PubSub, "subscribe", swallowing)
-        subscription = events.Subscription(CHANNEL)
+        subscription = streams.Subscription(CHANNEL)
         await swallowing.has_begun.wait()
         subscription.end()
         assert await asyncio.wait([subscription._task], timeout=SECONDS) == ({subscription._task}, set())
@@ -134,8 +134,8 @@ def test_a_subscription_ends_although_redis_swallowed_that_it_was_cancelled(redi
 def test_a_stream_ends_although_redis_swallowed_that_its_page_was_closed(redis_server, monkeypatch):
     async def ended() -> None:
         swallowing = Swallowing()
-        monkeypatch.setattr(events, "_is_missed", swallowing)
-        page = asyncio.create_task(until_its_end(events._messages(CHANNEL, None)))
+        monkeypatch.setattr(streams, "_is_missed", swallowing)
+        page = asyncio.create_task(until_its_end(streams._messages(CHANNEL, None)))
         await swallowing.has_begun.wait()
         page.cancel()
         assert await asyncio.wait([page], timeout=SECONDS) == ({page}, set())
