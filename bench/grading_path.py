@@ -195,7 +195,7 @@ def pairs_of(chunk: Any, chunks: Any) -> list[Any]:
     )
     passages = Passage.objects.in_bulk({passage for _, passage in left})
     kinds = chunks._kinds(chunk.job.config, revisions)
-    return list(chunks.Work(chunk, left, revisions, passages, kinds, {}, {}, 0, 0.0).pairs())
+    return list(chunks.ChunkWork(chunk, left, revisions, passages, kinds, {}, {}, 0, 0.0).pairs())
 
 
 def postgres_seconds() -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.db.models import Q, QuerySet, prefetch_related_objects
 
-from grading.generation import NearDuplicate, near_duplicates
+from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
 from grading.types import ItemKind
@@ -45,7 +45,7 @@ class DraftRow:
 
     draft: Draft
     subtopic: str
-    near: NearDuplicate | None
+    near: SimilarText | None
     """The item of the bank, or the earlier draft, that says much the same."""
     is_open: bool = False
     """Somebody edits it: a refreshed list leaves the row alone."""
@@ -169,9 +169,9 @@ def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     return drafts.select_related("request__bank__collection").order_by("pk")
 
 
-def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:
+def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, SimilarText]:
     """Return near-duplicates by draft; questions are compared with questions only, nuggets with nuggets."""
-    nearest_items: dict[int, NearDuplicate] = {}
+    nearest_items: dict[int, SimilarText] = {}
     for kind in {draft.request.kind for draft in drafts}:
         same = [draft for draft in drafts if draft.request.kind == kind]
         existing = _item_texts(bank, topic, kind)

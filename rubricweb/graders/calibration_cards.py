@@ -86,7 +86,7 @@ class RatedSample:
         return len(self.names)
 
 
-class _Cell(NamedTuple):
+class _RatedCell(NamedTuple):
     name: CellName
     grader: int
     human: int
@@ -115,7 +115,7 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
     uids_by_query: dict[str, list[str]] = {}
     for query_id, uid in sorted(item_names(bank, config)):
         uids_by_query.setdefault(query_id, []).append(uid)
-    cells: list[_Cell] = []
+    cells: list[_RatedCell] = []
     for topic in pool.topics:
         pk, uids = topic.topic_id, tuple(uids_by_query.get(topic.query_id, ()))
         cells += _of_topic(graded[pk], human[pk], uids, draws)
@@ -124,7 +124,7 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
 
 def _of_topic(
     graded: TopicGrades, human: HumanGrades, uids: tuple[str, ...], draws: set[int]
-) -> Iterator[_Cell]:
+) -> Iterator[_RatedCell]:
     by_grader, by_people = (grades.matrix.columns(uids).ratings for grades in (graded, human))
     drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]
     is_drawn = np.any(drawn, axis=0) if drawn else np.zeros(by_people.shape, dtype=np.bool_)
@@ -132,10 +132,10 @@ def _of_topic(
     for row, column in np.argwhere((by_people >= 0) & (by_grader >= 0)).tolist():
         place = (row, column)
         name = (pool.topic_id, uids[column], pool.passage_pks[row])
-        yield _Cell(name, int(by_grader[place]), int(by_people[place]), bool(is_drawn[place]))
+        yield _RatedCell(name, int(by_grader[place]), int(by_people[place]), bool(is_drawn[place]))
 
 
-def _with_events(cells: list[_Cell]) -> RatedSample:
+def _with_events(cells: list[_RatedCell]) -> RatedSample:
     """Add who rated the cells, when, and whether blind."""
     rows = HumanGrade.objects.filter(topic__in={cell.name[0] for cell in cells}).order_by("pk")
     fields = ("topic_id", "revision__uid", "passage_id", "at", "by_id", "how")

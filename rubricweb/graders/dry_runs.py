@@ -52,7 +52,7 @@ class PassageChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class TrialSample:
     """A topic with its items and passages, and those that are chosen."""
 
     topic: Topic
@@ -62,9 +62,9 @@ class Sample:
     revision: ItemRevision | None
     doc_ids: tuple[str, ...]
 
-    def only_first(self) -> Sample:
+    def only_first(self) -> TrialSample:
         """Return the sample with its first passage only."""
-        return Sample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
+        return TrialSample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
 
     @property
     def unknown(self) -> list[str]:
@@ -83,7 +83,9 @@ class Shown:
     """Why the prompt cannot be asked about it."""
 
 
-def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping[str, str]) -> Sample | None:
+def sample_of(
+    collection: Collection, kinds: Iterable[ItemKind], fields: Mapping[str, str]
+) -> TrialSample | None:
     """Return the sample that `fields` choose, with defaults for what is missing or does not fit.
 
     The defaults are the first topic, its first item, and passages judged high and low.
@@ -102,7 +104,7 @@ def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping
     doc_ids = [doc_id for doc_id in dict.fromkeys(named) if doc_id]
     if not doc_ids or (fields.get("shown_topic") and fields["shown_topic"] != str(topic.pk)):
         doc_ids = _telling(passages)
-    return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
+    return TrialSample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
 
 
 def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
@@ -112,7 +114,7 @@ def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
     return sorted(doc_id for pk, doc_id in rows.values_list("pk", "doc_id") if pk in blind)
 
 
-def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
+def pairs_of(sample: TrialSample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
     """Return the pairs, with answers that the grader of `spec` extracted where the prompt needs them."""
     rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)
     by_id = {row.doc_id: row for row in rows}
@@ -139,7 +141,7 @@ def _rendering(prompt: Prompt, pair: types.CellToGrade) -> Shown:
     return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
 
 
-def _item(sample: Sample, prompt: Prompt) -> types.Item:
+def _item(sample: TrialSample, prompt: Prompt) -> types.Item:
     kind = min(prompt.kinds)
     if sample.revision is None:
         return types.Item(DIRECT_UID, kind, sample.topic.text if kind is ItemKind.DIRECT else "")
@@ -147,7 +149,7 @@ def _item(sample: Sample, prompt: Prompt) -> types.Item:
     return chunks.item(sample.revision, kinds[0] if kinds else kind)
 
 
-def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
+def _answers(sample: TrialSample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
     """Return the extracted answers by passage pk."""
     if spec is None or sample.revision is None:
         return {}
@@ -221,7 +223,7 @@ class DryRunReply:
 
 @transaction.atomic
 def start_dry_run(
-    collection: Collection, prompt: Prompt, sample: Sample, *, backend: str, llm: str, by: User | None
+    collection: Collection, prompt: Prompt, sample: TrialSample, *, backend: str, llm: str, by: User | None
 ) -> DryRun:
     """Queue a dry run on the passages of `sample`; without an `llm`, by the back-end's default model."""
     collection.dry_runs.filter(at__lt=timezone.now() - KEPT_FOR).delete()
@@ -248,7 +250,7 @@ def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -
     leases.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
 
 
-def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
+def sample_of_dry_run(dry_run: DryRun) -> TrialSample | None:
     """Return the sample of the dry run, with its alternatives."""
     fields = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
     fields |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}

@@ -16,7 +16,7 @@ from grading.prompts import ParseRule, Prompt, covering_from, from_template
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.graders.dry_runs import MOST_PASSAGES, Sample, blind_ids
+from rubricweb.graders.dry_runs import MOST_PASSAGES, TrialSample, blind_ids
 
 PREFIX = "option_"
 
@@ -293,7 +293,7 @@ def initial_of(prompt: Prompt) -> dict[str, Any]:
     }
 
 
-def why_not_ask(sample: Sample) -> str:
+def why_not_ask(sample: TrialSample) -> str:
     """Return why no model may be asked about the chosen passages; empty if one may be."""
     if sample.unknown:
         return f"The pool of topic {sample.topic.query_id} has no passage {', '.join(sample.unknown)}."
@@ -302,7 +302,7 @@ def why_not_ask(sample: Sample) -> str:
     return ""
 
 
-def passage_fields(sample: Sample) -> list[tuple[str, str]]:
+def passage_fields(sample: TrialSample) -> list[tuple[str, str]]:
     """Return pairs of a field's name and its value."""
     ids = (*sample.doc_ids, *[""] * MOST_PASSAGES)
     return [(f"passage_{place}", ids[place - 1]) for place in range(1, MOST_PASSAGES + 1)]

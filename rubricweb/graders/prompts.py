@@ -23,7 +23,14 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
 from rubricweb.graders import dry_runs
-from rubricweb.graders.dry_runs import DryRunReply, Sample, pairs_of, renderings, sample_of, spec_of_dry_run
+from rubricweb.graders.dry_runs import (
+    DryRunReply,
+    TrialSample,
+    pairs_of,
+    renderings,
+    sample_of,
+    spec_of_dry_run,
+)
 from rubricweb.graders.forms import (
     ASKS,
     PromptForm,
@@ -168,7 +175,7 @@ def start_from(collection: Collection, fields: Mapping[str, str]) -> PromptForm:
 
 
 def _rendering(
-    collection: Collection, form: PromptForm, sample: Sample | None, model: TrialForm
+    collection: Collection, form: PromptForm, sample: TrialSample | None, model: TrialForm
 ) -> list[object] | None:
     """Return what a model would be asked; None while the prompt cannot be asked."""
     bound = form if form.is_bound else PromptForm(form.initial)

@@ -39,7 +39,7 @@ from rubricweb.grades.import_ratings import (
     Accounts,
     RatingEventImporter,
     RatingImporter,
-    Work,
+    WorkOfPeople,
     importer_of,
 )
 from rubricweb.grades.selectors import take_imported_default
@@ -234,7 +234,9 @@ class _Import:
         )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
-        self.work = Work(collection, self.topics, Accounts(collection), tally, is_replacing=files.replace)
+        self.work = WorkOfPeople(
+            collection, self.topics, Accounts(collection), tally, is_replacing=files.replace
+        )
         self.ratings = RatingImporter(self.work, self.judgments)
         self.rating_events = RatingEventImporter(self.work)
 

@@ -98,7 +98,7 @@ class Accounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkOfPeople:
     """An import of people's work: the collection, and the counts."""
 
     collection: Collection
@@ -166,7 +166,7 @@ class WorkImporter(Protocol):
 
     kinds: ClassVar[Kinds]
 
-    def __init__(self, work: Work) -> None: ...
+    def __init__(self, work: WorkOfPeople) -> None: ...
 
     def read(self, path: Path, events: Iterable[Any]) -> None:
         """Read the files' events. Raises BadFormat."""
@@ -196,7 +196,7 @@ def in_portions(values: Iterable[Any]) -> Iterator[list[Any]]:
         yield distinct[start : start + LOOKED_UP]
 
 
-class _Cell(NamedTuple):
+class _ImportedCell(NamedTuple):
     topic: int
     revision: int
     passage: int
@@ -220,7 +220,7 @@ class RatingEventImporter:
     here otherwise is left out, since the last event of a person counts.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work = work
         self._raters: dict[str, User | None] = {}
 
@@ -267,11 +267,11 @@ class RatingEventImporter:
 
     def _placed(
         self, events: Iterable[RatingEvent], lacking: dict[str, Counter[str]]
-    ) -> dict[_Cell, list[RatingEvent]]:
+    ) -> dict[_ImportedCell, list[RatingEvent]]:
         """Return the events of each cell of each person; `lacking` gets the names of missing things."""
         listed = list(events)
         passages = self._work.passages(event.passage_id for event in listed)
-        by_cell: dict[_Cell, list[RatingEvent]] = defaultdict(list)
+        by_cell: dict[_ImportedCell, list[RatingEvent]] = defaultdict(list)
         for event in listed:
             topic = self._work.topics.by_query_id.get(event.query_id)
             revision = self._work.wordings_of(topic).get(event.item_id) if topic else None
@@ -283,7 +283,7 @@ class RatingEventImporter:
             elif passage is None:
                 lacking[PASSAGE][event.passage_id] += 1
             else:
-                by_cell[_Cell(topic.pk, revision, passage, event.assessor)].append(event)
+                by_cell[_ImportedCell(topic.pk, revision, passage, event.assessor)].append(event)
         return by_cell
 
     def _before(self, revisions: Iterable[int]) -> dict[tuple[int, int], dict[_Statement, tuple[int, int]]]:
@@ -296,7 +296,7 @@ class RatingEventImporter:
                 before[revision, passage][_Statement(*statement)] = person, number
         return before
 
-    def _row(self, cell: _Cell, event: RatingEvent) -> HumanGrade:
+    def _row(self, cell: _ImportedCell, event: RatingEvent) -> HumanGrade:
         return HumanGrade(
             topic_id=cell.topic,
             revision_id=cell.revision,
@@ -329,7 +329,7 @@ class RatingEventImporter:
 class RatingImporter:
     """An importer that gathers the ratings of all files, and writes each person's last one at the end."""
 
-    def __init__(self, work: Work, judgments: JudgmentImporter) -> None:
+    def __init__(self, work: WorkOfPeople, judgments: JudgmentImporter) -> None:
         self._work = work
         self._collection, self._topics, self._accounts = work.collection, work.topics, work.accounts
         self._judgments, self._tally = judgments, work.tally

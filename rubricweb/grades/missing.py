@@ -29,7 +29,7 @@ from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.raters import active_raters
 from rubricweb.grades.selectors import banks, labellers_of
-from rubricweb.jobs.waiting import Line
+from rubricweb.jobs.waiting import WaitingLine
 
 _BY = {
     Role.ORGANIZER: "An organizer does that.",
@@ -109,7 +109,7 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
 
 def _of_first_passages(role: Role, job: GradingJob) -> str:
     """Return the sentence while the first passages are graded, or what comes first."""
-    wait = Line.now().wait_of(job)
+    wait = WaitingLine.now().wait_of(job)
     if wait is None:
         return "The first passages are being graded."
     if wait.needs_worker or not wait.has_redis:

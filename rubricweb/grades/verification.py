@@ -178,24 +178,27 @@ Verdict = tuple[int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class PassageSegment:
     """A part of the passage; the parts of the extracted answer are marked."""
 
     text: str
     is_answer: bool
 
 
-def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
+def highlighted(text: str, answer: str) -> tuple[PassageSegment, ...]:
     """Split `text` where it contains `answer` as whole words, ignoring case and white space."""
     terms = answer.split()
     if not terms:
-        return (Segment(text, is_answer=False),)
+        return (PassageSegment(text, is_answer=False),)
     pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, terms)) + r"(?!\w)", re.IGNORECASE)
     segments, end = [], 0
     for match in pattern.finditer(text):
-        segments += [Segment(text[end : match.start()], is_answer=False), Segment(match[0], is_answer=True)]
+        segments += [
+            PassageSegment(text[end : match.start()], is_answer=False),
+            PassageSegment(match[0], is_answer=True),
+        ]
         end = match.end()
-    segments.append(Segment(text[end:], is_answer=False))
+    segments.append(PassageSegment(text[end:], is_answer=False))
     return tuple(segment for segment in segments if segment.text)
 
 

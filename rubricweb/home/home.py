@@ -26,7 +26,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.home.collections import CollectionCard, cards, cards_of
-from rubricweb.home.todo import OpenWork, Task, open_work, waiting_for
+from rubricweb.home.todo import OpenWork, WaitingTask, open_work, waiting_for
 from rubricweb.home.work import work_of
 from rubricweb.leaderboards.board.provenance import measure_name
 from rubricweb.leaderboards.board.selectors import board
@@ -44,16 +44,16 @@ BOARD_RUNS = 10
 JOIN = "accounts:join"
 
 
-class State(StrEnum):
+class StepState(StrEnum):
     DONE = "done"
     OPEN = "open"
     RUNNING = "running"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChecklistStep:
     name: str
-    state: State
+    state: StepState
     detail: str
     """The numbers behind it."""
     address: str
@@ -62,13 +62,13 @@ class Step:
 
     @property
     def is_done(self) -> bool:
-        return self.state is State.DONE
+        return self.state is StepState.DONE
 
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
     collection: Collection
-    steps: tuple[Step, ...]
+    steps: tuple[ChecklistStep, ...]
 
     @property
     def done(self) -> int:
@@ -79,11 +79,11 @@ class Checklist:
         return self.done == len(self.steps)
 
     @property
-    def open(self) -> list[Step]:
+    def open(self) -> list[ChecklistStep]:
         return [step for step in self.steps if not step.is_done]
 
     @property
-    def next(self) -> Step | None:
+    def next(self) -> ChecklistStep | None:
         """The first step that is open."""
         return next(iter(self.open), None)
 
@@ -95,7 +95,7 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklis
     return [_checklist(card, work, covered.get(card.collection.pk, 0)) for card in organized]
 
 
-def ways_to_release(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, tuple[Step, ...]]:
+def ways_to_release(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, tuple[ChecklistStep, ...]]:
     """Return the seven stations of each collection that the reader organizes, by its primary key."""
     organized = {card.collection.pk: card for card in cards if card.role.includes(roles.TO_ORGANIZE)}
     place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
@@ -118,7 +118,7 @@ def _stations(
     checked: Mapping[int, int],
     published: Set[int],
     released: Set[int],
-) -> tuple[Step, ...]:
+) -> tuple[ChecklistStep, ...]:
     topics, items, runs, grades, *by_people, teams = checklist.steps
     pk = card.collection.pk
     return (
@@ -132,7 +132,7 @@ def _stations(
     )
 
 
-def _checked(card: CollectionCard, by_people: Sequence[Step], rated: int) -> Step:
+def _checked(card: CollectionCard, by_people: Sequence[ChecklistStep], rated: int) -> ChecklistStep:
     """Return the steps of people: campaigns, conflicts and flags, and a first check of grades."""
     detail = f"people rated {_count(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
     if waiting := next((step for step in by_people if not step.is_done), None):
@@ -158,7 +158,7 @@ def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
     return Checklist(card.collection, steps)
 
 
-def _material(card: CollectionCard, covered: int) -> tuple[Step, ...]:
+def _material(card: CollectionCard, covered: int) -> tuple[ChecklistStep, ...]:
     without = card.topics - covered
     material = f"{_count(card.topics, 'topic')}, {_count(card.passages, 'passage')}"
     items = f"{_count(without, 'topic')} without items" if without else _count(card.items, "item")
@@ -176,16 +176,16 @@ def _material(card: CollectionCard, covered: int) -> tuple[Step, ...]:
     )
 
 
-def _grades(card: CollectionCard) -> Step:
+def _grades(card: CollectionCard) -> ChecklistStep:
     missing = f"{_count(card.missing, 'pair')} left" if card.missing else _count(card.cells, "pair")
     if card.running_jobs:
         address = reverse("grades:jobs", args=[card.collection.slug])
-        return Step("Grades", State.RUNNING, missing, address, "View")
+        return ChecklistStep("Grades", StepState.RUNNING, missing, address, "View")
     is_open = not card.cells or (card.missing and not card.is_imported)
     return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
 
 
-def _human_work(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
+def _human_work(card: CollectionCard, work: OpenWork) -> tuple[ChecklistStep, ...]:
     pk = card.collection.pk
     teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
     return (
@@ -201,7 +201,7 @@ def _human_work(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
     )
 
 
-def _campaigns(card: CollectionCard, work: OpenWork) -> Step:
+def _campaigns(card: CollectionCard, work: OpenWork) -> ChecklistStep:
     """Open as long as a campaign is: its cells are left out, even if all of them are rated."""
     turns, cells = work.turns.get(card.collection.pk, 0), work.left_out.get(card.collection.pk, 0)
     left = []
@@ -216,14 +216,14 @@ def _campaigns(card: CollectionCard, work: OpenWork) -> Step:
     return _step("Campaigns", "; ".join(left) or "none open", card, link, left)
 
 
-def _left(name: str, count: int, card: CollectionCard, link: tuple[str, str]) -> Step:
+def _left(name: str, count: int, card: CollectionCard, link: tuple[str, str]) -> ChecklistStep:
     return _step(name, f"{intcomma(count)} left" if count else "none open", card, link, count)
 
 
-def _step(name: str, detail: str, card: CollectionCard, link: tuple[str, str], todo: object) -> Step:
+def _step(name: str, detail: str, card: CollectionCard, link: tuple[str, str], todo: object) -> ChecklistStep:
     """Return a step that is done if nothing is `todo`; `link` is a route and its label."""
-    state = State.OPEN if todo else State.DONE
-    return Step(name, state, detail, reverse(link[0], args=[card.collection.slug]), link[1])
+    state = StepState.OPEN if todo else StepState.DONE
+    return ChecklistStep(name, state, detail, reverse(link[0], args=[card.collection.slug]), link[1])
 
 
 def _count(number: int, noun: str) -> str:
@@ -235,11 +235,11 @@ class CollectionRow:
     """A collection in the list, with its way to the release where the reader organizes it."""
 
     card: CollectionCard
-    stations: tuple[Step, ...]
-    tasks: tuple[Task, ...]
+    stations: tuple[ChecklistStep, ...]
+    tasks: tuple[WaitingTask, ...]
 
     @property
-    def next(self) -> Step | None:
+    def next(self) -> ChecklistStep | None:
         """The first station that is not done."""
         return next((step for step in self.stations if not step.is_done), None)
 

@@ -218,12 +218,14 @@ def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLin
 
 def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
     """Return lines for the latest of these jobs or tasks of one kind."""
-    from rubricweb.jobs.waiting import Line  # loads the queue; rooms register their listings at the start
+    from rubricweb.jobs.waiting import (
+        WaitingLine,  # loads the queue; rooms register their listings at the start
+    )
 
     if isinstance(listing, Listing):
         return [_line_of_job(row) for row in _rows(listing, rows)]
     tasks = list(rows[:LISTED_JOBS])
-    line = Line.now() if any(task.is_live for task in tasks) else Line(())
+    line = WaitingLine.now() if any(task.is_live for task in tasks) else WaitingLine(())
     return [_line_of_task(listing, task, line.wait_of(task)) for task in tasks]
 
 

@@ -306,7 +306,7 @@ def _pause_if_spent(job: Any, dollars: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedCost:
     """The expected calls and costs of a job."""
 
     calls: int
@@ -320,7 +320,7 @@ class LimitsForm(forms.Form):
     most_calls = forms.IntegerField(label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS)
     most_dollars = forms.FloatField(label="Maximum cost, in US dollars", min_value=0, max_value=1e6)
 
-    def __init__(self, expected: Expected, submitted: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, expected: ExpectedCost, submitted: Mapping[str, Any] | None = None) -> None:
         has_price = expected.dollars is not None
         initial = {
             "most_calls": MORE_THAN_EXPECTED * expected.calls if has_price else None,

@@ -78,14 +78,14 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WaitingLine:
     """The living workers at one moment."""
 
     workers: Sequence[WorkerBeat]
     has_redis: bool = True
 
     @classmethod
-    def now(cls) -> Line:
+    def now(cls) -> WaitingLine:
         try:
             return cls(queue.living_workers())
         except redis.RedisError:
@@ -172,4 +172,4 @@ def waits_of(jobs: Sequence[Job]) -> list[Wait | None]:
     """Return what each of these jobs of one kind waits for; Redis is read only if any waits."""
     if not any(job.state in Job.WORKED_ON for job in jobs):
         return [None] * len(jobs)
-    return Line.now().waits_of(jobs)
+    return WaitingLine.now().waits_of(jobs)

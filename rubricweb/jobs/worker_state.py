@@ -53,7 +53,7 @@ def likely_device() -> str:
     return f"CPU, {_size(os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES'))}"
 
 
-class Refusal(NamedTuple):
+class QueueRefusal(NamedTuple):
     since: float
     label: str
     reason: str
@@ -88,7 +88,7 @@ class Working:
     """Monotonic time of the signal."""
     _looked: float = 0
     """When its lease was last checked."""
-    refused: dict[str, Refusal] = field(default_factory=dict)
+    refused: dict[str, QueueRefusal] = field(default_factory=dict)
     """Work that this worker cannot do, by queue."""
 
     @contextmanager
@@ -157,7 +157,7 @@ class Working:
             lease.renew()
 
     def refuse(self, queue_name: str, label: str, reason: str) -> None:
-        self.refused[queue_name] = Refusal(time.monotonic(), label, reason)
+        self.refused[queue_name] = QueueRefusal(time.monotonic(), label, reason)
 
     def why_not(self, queue_name: str) -> str:
         """Return why this worker cannot do the work of that queue, if it tried in the last minutes."""

@@ -23,7 +23,7 @@ from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
-from rubricweb.jobs.steering import CHARS_A_TOKEN, Expected, cost
+from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.support import actions, labels
 from rubricweb.support.actions import Asking, judge_for
 from rubricweb.support.labels import Citation, citation_of, failed, missing, statements_of, texts_of
@@ -60,9 +60,9 @@ def asking_of(job: SupportJob) -> Asking:
     return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply)
 
 
-def of_model(price: Price) -> Expected:
+def of_model(price: Price) -> ExpectedCost:
     """Return the price for the form of limits."""
-    return Expected(price.cells, price.dollars)
+    return ExpectedCost(price.cells, price.dollars)
 
 
 def _price(collection: Collection, asking: Asking, calls: int) -> Price:

@@ -36,7 +36,7 @@ from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
-from rubricweb.jobs.steering import CHARS_A_TOKEN, Expected, cost
+from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.systems import actions, retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
 from rubricweb.systems.retrieval import open_corpus
@@ -62,8 +62,8 @@ class SystemPrice:
     """A server is asked whose price is not known, so that only a limit on calls protects from surprises."""
 
     @property
-    def of_model(self) -> Expected:
-        return Expected(self.calls, self.price.dollars)
+    def of_model(self) -> ExpectedCost:
+        return ExpectedCost(self.calls, self.price.dollars)
 
     @property
     def calls_a_topic(self) -> float:

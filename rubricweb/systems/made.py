@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.systems import key_facts
-from grading.systems.base import CitedSentence, Step
+from grading.systems.base import CitedSentence, SystemStep
 from grading.systems.pipeline import Made
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -35,7 +35,7 @@ SHOWN_RANKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class TopicRow:
+class TopicProgress:
     """How far one topic is."""
 
     topic: Topic
@@ -113,7 +113,7 @@ class TopicSteps:
     """Ids of the passages that the answer was made from."""
 
 
-def topic_rows(job: SystemJob) -> list[TopicRow]:
+def topic_rows(job: SystemJob) -> list[TopicProgress]:
     chunks = job.chunks.select_related("topic").order_by("topic__position")
     return [_topic_row(chunk) for chunk in chunks]
 
@@ -136,7 +136,7 @@ def steps_of(collection: Collection, result: models.Json) -> TopicSteps:
     return TopicSteps(made, ranking, sentences, tuple(facts_of(made.steps)), sources)
 
 
-def facts_of(steps: Iterable[Step]) -> list[FactRow]:
+def facts_of(steps: Iterable[SystemStep]) -> list[FactRow]:
     """Return the key facts of RIFER's steps, in the order in which they were found."""
     facts: dict[str, FactRow] = {}
     for step in steps:
@@ -152,7 +152,7 @@ def facts_of(steps: Iterable[Step]) -> list[FactRow]:
     return list(facts.values())
 
 
-def _topic_row(chunk: SystemChunk) -> TopicRow:
+def _topic_row(chunk: SystemChunk) -> TopicProgress:
     result = chunk.result or {}
     sentences = result.get("sentences")
     cited = {place for _, places in sentences or () for place in places}
@@ -161,7 +161,7 @@ def _topic_row(chunk: SystemChunk) -> TopicRow:
     ranked = len(result.get("doc_ids", ()))
     n_sentences = None if sentences is None else len(sentences)
     n_cited = None if sentences is None else len(cited)
-    return TopicRow(chunk.topic, state, ranked, n_sentences, n_cited, calls)
+    return TopicProgress(chunk.topic, state, ranked, n_sentences, n_cited, calls)
 
 
 def _cited(sentence: CitedSentence, sources: Sequence[str], ranks: Mapping[str, int]) -> AnswerSentence:

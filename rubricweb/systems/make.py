@@ -170,7 +170,7 @@ METHODS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class SystemPreset:
     """A system that a paper describes, as settings of a method."""
 
     label: str
@@ -186,13 +186,15 @@ class Preset:
 
 TRACKS, BM25 = "the track's ranking", "BM25"
 PRESETS = (
-    Preset("TREMA-UNH's RIFER (AG)", "rifer", TRACKS, {"sources": 5, "max_words": 400}),
-    Preset("TREMA-UNH's EIFRP (AG)", "eifrp", TRACKS, {"sources": 5, "max_words": 400}),
-    Preset("TREMA-UNH's RIFER, bm25 (RAG)", "rifer", BM25, {"sources": 5, "max_words": 400}),
-    Preset("Ragnar\u00f6k's baseline", "ragnarok", BM25, {"depth": 100, "rerank_passes": 3, "sources": 20}),
-    Preset("GPT*-wiki", "prompted", "", {"style": Answering.WIKI.value}),
-    Preset("GPT*-web", "prompted", "", {"style": Answering.WEB.value}),
-    Preset("GPT*-question", "prompted", "", {"style": Answering.QUESTION.value}),
+    SystemPreset("TREMA-UNH's RIFER (AG)", "rifer", TRACKS, {"sources": 5, "max_words": 400}),
+    SystemPreset("TREMA-UNH's EIFRP (AG)", "eifrp", TRACKS, {"sources": 5, "max_words": 400}),
+    SystemPreset("TREMA-UNH's RIFER, bm25 (RAG)", "rifer", BM25, {"sources": 5, "max_words": 400}),
+    SystemPreset(
+        "Ragnar\u00f6k's baseline", "ragnarok", BM25, {"depth": 100, "rerank_passes": 3, "sources": 20}
+    ),
+    SystemPreset("GPT*-wiki", "prompted", "", {"style": Answering.WIKI.value}),
+    SystemPreset("GPT*-web", "prompted", "", {"style": Answering.WEB.value}),
+    SystemPreset("GPT*-question", "prompted", "", {"style": Answering.QUESTION.value}),
 )
 """The systems of the papers."""
 
@@ -338,7 +340,7 @@ class MakeForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class JobRow:
+class SystemJobRow:
     """A run that was made here, or is, with its progress."""
 
     job: SystemJob
@@ -353,7 +355,7 @@ def page(collection: Collection, *, may_organize: bool) -> dict[str, Any]:
         "may_organize": may_organize,
         "methods": METHODS.values(),
         "presets": PRESETS,
-        "rows": list(map(JobRow, jobs, progress_of(jobs, lambda _: None))),
+        "rows": list(map(SystemJobRow, jobs, progress_of(jobs, lambda _: None))),
     }
 
 

@@ -18,7 +18,7 @@ from grading.graders.base import BatchGrader
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
 from rubricweb.grades.engine import chunks, parts, progress
-from rubricweb.grades.engine.chunks import Result, Work
+from rubricweb.grades.engine.chunks import ChunkWork, Result
 from rubricweb.grades.engine.gaps import listed
 from rubricweb.grades.engine.missing import answered_cells
 from rubricweb.grades.engine.progress import Breaker
@@ -143,7 +143,7 @@ def _grader(job: GradingJob) -> Grader:
     return grader
 
 
-def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> float:
+def _save_all(lease: Lease[JobChunk], work: ChunkWork, results: Iterable[Result]) -> float:
     """Save all batches, and return the seconds that none counts: those of saving the last one."""
     began = counted = time.monotonic()
     for batch in _batches(results, work.breaker()):
@@ -155,7 +155,7 @@ def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> 
     return time.monotonic() - counted
 
 
-def _save(lease: Lease[JobChunk], work: Work, batch: list[Result], seconds: float) -> None:
+def _save(lease: Lease[JobChunk], work: ChunkWork, batch: list[Result], seconds: float) -> None:
     """Save a batch, again after a lost connection."""
     for wait in SAVE_AGAIN_AFTER:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grading.errors import GraderUnavailable
-from grading.graders.connection import Problem
+from grading.graders.connection import CallProblem
 from grading.graders.replies import NoReply
 from grading.types import ErrorClass, ItemKind
 from rubricweb.banks import drafting
@@ -87,7 +87,7 @@ def test_the_job_brings_drafts_with_their_provenance(drafts, asked, bank, topic)
 
 
 def test_a_model_that_only_thinks_says_so_and_what_it_thought_is_kept(asked, says):
-    says(NoReply(Problem(ErrorClass.PARSE, "the model did not stop thinking"), raw="<think>1. Which"))
+    says(NoReply(CallProblem(ErrorClass.PARSE, "the model did not stop thinking"), raw="<think>1. Which"))
     work_on("drafts", asked.pk)
     asked.refresh_from_db()
     assert (asked.state, asked.error) == ("failed", "the model did not stop thinking")

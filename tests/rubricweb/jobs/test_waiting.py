@@ -24,7 +24,7 @@ from rubricweb.jobs.kinds import Stopping
 from rubricweb.jobs.leases import LeaseLost
 from rubricweb.jobs.models import Chunk, LeasedWork
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.waiting import Line, Wait
+from rubricweb.jobs.waiting import Wait, WaitingLine
 from rubricweb.releases.models import Release
 from tests.factories import BankFactory, CollectionFactory, TopicFactory, gradable
 from tests.rubricweb.jobs.workers import wait_until, workers
@@ -47,7 +47,7 @@ def works(name: str = "attic-7", *, doing: str = "idle", seconds_ago: float = 0,
 
 
 def wait_of(work: LeasedWork | GradingJob) -> Wait | None:
-    return Line.now().wait_of(work)
+    return WaitingLine.now().wait_of(work)
 
 
 @pytest.mark.parametrize("kind", kinds.registered(), ids=lambda kind: kind.name)

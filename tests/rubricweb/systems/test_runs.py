@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from grading.formats.ids import text_md5
 from grading.graders import completions
-from grading.graders.connection import Problem
+from grading.graders.connection import CallProblem
 from grading.graders.replies import Answer, NoReply
 from grading.systems.pipeline import Answering
 from grading.types import ErrorClass
@@ -172,7 +172,7 @@ def test_a_kept_text_that_is_no_answer_is_asked_for_again(sea, owner, writer, mo
 def test_a_topic_without_an_answer_fails_and_the_others_are_made(sea, owner, writer, monkeypatch):
     def complete(messages):
         if "What lifts" in messages[-1][1]:
-            raise NoReply(Problem(ErrorClass.OTHER, "the model refused: No."), raw="No.")
+            raise NoReply(CallProblem(ErrorClass.OTHER, "the model refused: No."), raw="No.")
         return f"{MOON[:-1]} [1]."
 
     monkeypatch.setattr(writer, "complete", complete)
