@@ -240,7 +240,7 @@ class ItemContribution:
 def item_contributions(before: BoardSide, after: BoardSide) -> list[ItemContribution]:
     """Return every item that adds to the difference, largest first.
 
-    >>> sides = [Side(("q1", "q2"), ("d1",), np.array([row]), np.array([0.5, 0.5]))
+    >>> sides = [BoardSide(("q1", "q2"), ("d1",), np.array([row]), np.array([0.5, 0.5]))
     ...          for row in ([True, False], [True, True])]
     >>> [(c.item_id, c.cause.value, c.contribution, c.cells) for c in item_contributions(*sides)]
     [('q2', 'gained', 0.5, ('d1',))]
