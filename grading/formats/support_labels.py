@@ -28,7 +28,7 @@ _SHAPE = '{"topic_id", "run_id", "sentences": [{"text", "citations": [{"referenc
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledSentence:
+class SentenceLabels:
     """A row of an answer."""
 
     text: str
@@ -40,12 +40,12 @@ class LabelledSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledAnswer:
+class AnswerLabels:
     """A line: a run's answer to a topic, with the label of each citation."""
 
     run_tag: str
     query_id: str
-    sentences: tuple[LabelledSentence, ...]
+    sentences: tuple[SentenceLabels, ...]
     foreign: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """The object as it was read, with "" for a text that is NaN; empty for an answer of ours."""
     without_text: int = field(default=0, compare=False)
@@ -57,7 +57,7 @@ class LabelledAnswer:
         return [list(sentence.labels) for sentence in self.sentences]
 
 
-def read_labelled_answers(path: Path) -> Iterator[LabelledAnswer]:
+def read_labelled_answers(path: Path) -> Iterator[AnswerLabels]:
     """Yield the answers in the file's order.
 
     Raises `BadFormat` with file, line and field for what is no answer with labels, and for a run that answers
@@ -76,7 +76,7 @@ def read_labelled_answers(path: Path) -> Iterator[LabelledAnswer]:
         yield answer
 
 
-def labelled_json(answer: LabelledAnswer) -> JsonDict:
+def labelled_json(answer: AnswerLabels) -> JsonDict:
     """Return the answer as the object of a line: what was read, with the labels that the answer has now."""
     if not _has_places(answer.foreign, answer.labels):
         ids = {"topic_id": answer.query_id, "run_id": answer.run_tag}
@@ -96,13 +96,13 @@ def _has_places(foreign: Mapping[str, Any], labels: list[list[int]]) -> bool:
         return False
 
 
-def _sentence_json(sentence: LabelledSentence) -> JsonDict:
+def _sentence_json(sentence: SentenceLabels) -> JsonDict:
     cited = zip(sentence.references, sentence.labels, strict=True)
     citations = [{"reference": reference, "support": str(label)} for reference, label in cited]
     return {"text": sentence.text, "citations": citations}
 
 
-def write_labelled_answers(path: Path, answers: Iterable[LabelledAnswer]) -> None:
+def write_labelled_answers(path: Path, answers: Iterable[AnswerLabels]) -> None:
     """Write JSON lines."""
     write_lines(path, (encode_json(labelled_json(answer)) for answer in answers))
 
@@ -113,7 +113,7 @@ def _relabelled(citation: JsonDict, label: int) -> JsonDict:
     return citation | {"support": str(label)}
 
 
-def _answer(text: str, number: int) -> LabelledAnswer:
+def _answer(text: str, number: int) -> AnswerLabels:
     content = json_object(text, shape=_SHAPE, nan=float("nan"))
     without_text = _empty_texts(content)
     _refuse_nan(content, "line")
@@ -124,7 +124,7 @@ def _answer(text: str, number: int) -> LabelledAnswer:
         _sentence(entry, f"sentences[{place}]")
         for place, entry in enumerate(_list(content, "sentences", "", _SHAPE))
     )
-    return LabelledAnswer(run_tag, query_id, sentences, content, without_text, number)
+    return AnswerLabels(run_tag, query_id, sentences, content, without_text, number)
 
 
 def _topic(content: JsonDict) -> str:
@@ -139,7 +139,7 @@ def _topic(content: JsonDict) -> str:
     return query_id
 
 
-def _sentence(entry: object, place: str) -> LabelledSentence:
+def _sentence(entry: object, place: str) -> SentenceLabels:
     if not isinstance(entry, dict):
         raise BadFormat(f"{place} is {in_words(entry)}, expected {{text, citations}}")
     text = entry.get("text")
@@ -157,7 +157,7 @@ def _sentence(entry: object, place: str) -> LabelledSentence:
         if label is None:
             raise BadFormat(f"{at}.support is {_shown(citation['support'])}, {_EXPECTED}")
         labels.append(label)
-    return LabelledSentence(text, tuple(references), tuple(labels))
+    return SentenceLabels(text, tuple(references), tuple(labels))
 
 
 def _label(value: object) -> int | None:

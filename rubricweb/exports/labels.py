@@ -20,8 +20,8 @@ from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
-from rubricweb.grades.forms import AddressForm
 from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.raters import AddressForm
 from rubricweb.grades.visibility import count_ratings, visible_human_grades
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from grading.formats.events import ModelLabel, PersonLabel, event_line
 from grading.formats.json_lines import encode_json
 from grading.formats.leaderboards import ALL, LeaderboardRow
-from grading.formats.support_labels import LabelledAnswer, LabelledSentence, labelled_json
+from grading.formats.support_labels import AnswerLabels, SentenceLabels, labelled_json
 from grading.types import FAILED, MISSING, Sentence
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus import convert
@@ -95,7 +95,7 @@ def _means(run_tag: str, means: tuple[Mean, Mean]) -> Iterator[LeaderboardRow]:
             yield LeaderboardRow(run_tag, ALL, name, mean.value)
 
 
-def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[LabelledAnswer]:
+def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[AnswerLabels]:
     """Yield the rater's answers: those of files in their order, then those with a label made here.
 
     A label made here stands at every equal sentence of a topic. What has none, or a failed one, is MISSING.
@@ -114,7 +114,7 @@ def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[La
         response = Response.objects.select_related("run", "topic").get(pk=pk)
         run_tag = names[response.run_id]
         rows = zip(convert.sentences(response), labels.at_places(answers[pk]), strict=True)
-        yield LabelledAnswer(
+        yield AnswerLabels(
             run_tag=run_tag.replace(" ", "-"),
             query_id=response.topic.query_id,
             sentences=tuple(_labelled(sentence, row) for sentence, row in rows),
@@ -122,15 +122,15 @@ def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[La
         )
 
 
-def _labelled(sentence: Sentence, labels: Sequence[int]) -> LabelledSentence:
+def _labelled(sentence: Sentence, labels: Sequence[int]) -> SentenceLabels:
     """Return as many citations of the sentence as there are labels."""
     doc_ids = [citation.doc_id for citation in sentence.citations or ()]
-    return LabelledSentence(
+    return SentenceLabels(
         sentence.text, tuple(doc_ids[: len(labels)]), tuple(max(label, MISSING) for label in labels)
     )
 
 
-def answer_line(answer: LabelledAnswer) -> str:
+def answer_line(answer: AnswerLabels) -> str:
     """Return the answer as a line of JSON, without a line break."""
     return encode_json(labelled_json(answer)).decode()
 

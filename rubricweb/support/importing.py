@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 from grading import types
 from grading.formats.events import ModelLabel, PersonLabel, moment
-from grading.formats.support_labels import LabelledAnswer as ReadAnswer
+from grading.formats.support_labels import AnswerLabels
 from rubricweb.core import events
 from rubricweb.corpus import convert
-from rubricweb.corpus.importers.base import FilePosition, fitting, fitting_id, fitting_name, some
-from rubricweb.corpus.importers.passages import ID_LIMIT
+from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitting_name, some
+from rubricweb.corpus.import_passages import ID_LIMIT
 from rubricweb.corpus.models import Response, Topic
-from rubricweb.grades.importers.people import Kinds, Work
+from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 from rubricweb.support.labels import PEOPLE, Citation, imported
 from rubricweb.support.models import IMPORTED, LabelledAnswer, SupportEvent, SupportJudge, SupportLabel
 
@@ -40,7 +40,7 @@ class LabelImporter:
         "support_judges": (SupportJudge, "collection"),
     }
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work = work
         judges = SupportJudge.objects.filter(collection=work.collection)
         self._judges = {(judge.backend, judge.llm, judge.prompt_id): judge for judge in judges}
@@ -154,7 +154,7 @@ class AnswerImporter:
 
     kinds: ClassVar[Kinds] = {"labelled_answers": (LabelledAnswer, "response__run__collection")}
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work, self._collection = work, work.collection
         self._runs = {run.run_tag: run for run in work.collection.runs.all()}
         self._responses: dict[str, dict[int, Response]] = {}
@@ -162,7 +162,7 @@ class AnswerImporter:
         self._places: dict[int, FilePosition] = {}
         """Where this import has the labels of a response."""
 
-    def read(self, path: Path, answers: Iterable[ReadAnswer]) -> None:
+    def read(self, path: Path, answers: Iterable[AnswerLabels]) -> None:
         """Import a file. Raises BadFormat for labels without an author, and for what contradicts."""
         notes = _Notes(path, self._work)
         judge = self._judge(path)
@@ -211,7 +211,7 @@ class AnswerImporter:
         self._work.tally.of("support_judges").new += is_new
         return judge
 
-    def _topic(self, answer: ReadAnswer, at: FilePosition, notes: _Notes) -> Topic | None:
+    def _topic(self, answer: AnswerLabels, at: FilePosition, notes: _Notes) -> Topic | None:
         """Return the topic; a new one has its id for a text, which a file of topics may replace."""
         topics = self._work.topics
         topic = topics.by_query_id.get(answer.query_id)
@@ -223,7 +223,7 @@ class AnswerImporter:
         notes.unnamed.append(answer.query_id)
         return topics.require(answer.query_id, text=answer.query_id, at=at)
 
-    def _response(self, answer: ReadAnswer, topic: Topic, at: FilePosition, notes: _Notes) -> Response:
+    def _response(self, answer: AnswerLabels, topic: Topic, at: FilePosition, notes: _Notes) -> Response:
         run_tag = self._run_tag(answer.run_tag)
         if run_tag != answer.run_tag:
             notes.renamed[answer.run_tag] = run_tag
@@ -248,7 +248,7 @@ class AnswerImporter:
         return rest if name not in self._runs and rest in self._runs else name
 
     def _replace(
-        self, row: LabelledAnswer, given: Mapping[str, Any], answer: ReadAnswer, at: FilePosition
+        self, row: LabelledAnswer, given: Mapping[str, Any], answer: AnswerLabels, at: FilePosition
     ) -> None:
         if not self._work.is_replacing:
             differing = [name.replace("_", " ") for name in given if getattr(row, name) != given[name]]
@@ -266,7 +266,7 @@ class _Notes:
     """What an import of answers has to say of a file."""
 
     path: Path
-    work: Work
+    work: WorkOfPeople
     lacking: dict[str, Counter[str]] = field(default_factory=lambda: {TOPIC: Counter()})
     unnamed: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -290,7 +290,7 @@ class _Notes:
                 self.work.tally.note(f"{self.path.name}: {number:,} {text}")
 
 
-def _compare(answer: ReadAnswer, sentences: Sequence[types.Sentence], at: FilePosition) -> int:
+def _compare(answer: AnswerLabels, sentences: Sequence[types.Sentence], at: FilePosition) -> int:
     """Return how many citations here the file lacks. Raises BadFormat for the first place that differs."""
     of_run = f"run {answer.run_tag} on topic {answer.query_id}"
     if len(answer.sentences) != len(sentences):
@@ -310,7 +310,7 @@ def _compare(answer: ReadAnswer, sentences: Sequence[types.Sentence], at: FilePo
     return total - sum(len(labelled.references) for labelled in answer.sentences)
 
 
-def _response_of(answer: ReadAnswer, run_tag: str) -> types.Response:
+def _response_of(answer: AnswerLabels, run_tag: str) -> types.Response:
     sentences = (
         types.Sentence(sentence.text, tuple(map(types.Citation, sentence.references)))
         for sentence in answer.sentences

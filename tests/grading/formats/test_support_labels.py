@@ -10,8 +10,8 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats import registry
 from grading.formats.support_labels import (
-    LabelledAnswer,
-    LabelledSentence,
+    AnswerLabels,
+    SentenceLabels,
     labelled_json,
     read_labelled_answers,
     write_labelled_answers,
@@ -33,7 +33,7 @@ def line(*rows: list[dict[str, object]], **others: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def read(tmp_path):
-    def of(*contents: object) -> list[LabelledAnswer]:
+    def of(*contents: object) -> list[AnswerLabels]:
         path = tmp_path / "labels.jsonl"
         path.write_text("".join(f"{json.dumps(content)}\n" for content in contents))
         return list(read_labelled_answers(path))
@@ -69,15 +69,15 @@ def test_what_was_read_is_written_again_with_nan_as_no_text(tmp_path):
 
 def test_labels_that_have_changed_are_written_into_what_was_read(read):
     (answer,) = read(line([cite(support=1, note="kept"), cite("d2")], year=2024))
-    changed = LabelledAnswer("r", "t1", (LabelledSentence("", ("d1", "d2"), (1, 0)),), answer.foreign)
+    changed = AnswerLabels("r", "t1", (SentenceLabels("", ("d1", "d2"), (1, 0)),), answer.foreign)
     citations = labelled_json(changed)["sentences"][0]["citations"]
     assert citations == [cite(support=1, note="kept"), cite("d2", "0")]
     assert labelled_json(changed)["year"] == 2024
 
 
 def test_an_answer_of_ours_has_every_key_that_is_needed():
-    sentences = LabelledSentence("So.", ("d1", "d2"), (2, MISSING)), LabelledSentence("", (), ())
-    assert labelled_json(LabelledAnswer("r", "t1", sentences)) == {
+    sentences = SentenceLabels("So.", ("d1", "d2"), (2, MISSING)), SentenceLabels("", (), ())
+    assert labelled_json(AnswerLabels("r", "t1", sentences)) == {
         "topic_id": "t1",
         "run_id": "r",
         "sentences": [
