@@ -14,6 +14,7 @@ from grading.support import Support
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.support.labels import (
+    Citation,
     CitingAnswer,
     PlacedLabels,
     Rows,
@@ -82,20 +83,48 @@ def agreement(collection: Collection) -> list[JudgeAgreement]:
     Imported labels of people pair with the model's at the same place of the same answer. Who saw another
     model's label before they labelled is in neither condition.
     """
-    standing = standing_events(collection)
-    answers = {answer.response_id: answer for answer in cited(collection).answers}
-    rows = imported(collection).filter(judge=None).only("response", "after_prediction_of", "labels")
-    of_files = [
-        (answers[row.response_id], row)
-        for row in rows
-        if row.response_id in answers and fits_answer(row.labels, answers[row.response_id])
-    ]
+    standing, of_files = standing_events(collection), _people_in_files(collection)
     if not standing and not of_files:
         return []
     return [
         _of_judge(rater.judge, placed_labels(collection, rater), standing, of_files)
         for rater in reversed(raters(collection))
         if rater.judge
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Citations of equal sentences and documents that people labelled in the answers of several runs."""
+
+    citations: int
+    differing: int
+    """Those that have more than one label."""
+
+
+def repeated(collection: Collection) -> Repeated:
+    """Return how steady imported labels of people are, which were made without knowing of the repetition."""
+    runs: dict[Citation, set[int]] = defaultdict(set)
+    labels: dict[Citation, set[int]] = defaultdict(set)
+    for answer, row in _people_in_files(collection):
+        for (md5, doc_ids), given in zip(answer.sentences, row.labels, strict=True):
+            for doc_id, label in zip(doc_ids, given, strict=False):
+                if md5 and label >= 0:
+                    citation = Citation(answer.topic_id, md5, doc_id)
+                    runs[citation].add(answer.run_id)
+                    labels[citation].add(label)
+    several = [citation for citation, of_runs in runs.items() if len(of_runs) > 1]
+    return Repeated(len(several), sum(len(labels[citation]) > 1 for citation in several))
+
+
+def _people_in_files(collection: Collection) -> OfFiles:
+    """Return imported labels of people with the answers that they fit."""
+    answers = {answer.response_id: answer for answer in cited(collection).answers}
+    rows = imported(collection).filter(judge=None).only("response", "after_prediction_of", "labels")
+    return [
+        (answers[row.response_id], row)
+        for row in rows
+        if row.response_id in answers and fits_answer(row.labels, answers[row.response_id])
     ]
 
 

@@ -31,7 +31,7 @@ from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.plots.svg import Picture
 from rubricweb.support import actions, labelling
 from rubricweb.support.actions import Asking, NothingToAsk
-from rubricweb.support.agreement import agreement
+from rubricweb.support.agreement import agreement, repeated
 from rubricweb.support.board import RULES, Counting, Mean, SupportBoard, column_names
 from rubricweb.support.board import board as board_of
 from rubricweb.support.estimates import estimates
@@ -184,6 +184,7 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
         "board": runs,
         "pictures": _pictures(runs, collection.slug),
         "agreement": agreement(collection),
+        "repeated": repeated(collection),
         "estimates": estimates(collection, rater, counting),
         "method": METHOD,
         "min_units": MIN_UNITS,

@@ -15,7 +15,7 @@ from rubricweb.corpus.models import Collection, Response
 from rubricweb.exports.support import answer_line, labelled_answers
 from rubricweb.imports.models import Import
 from rubricweb.support import actions
-from rubricweb.support.agreement import agreement
+from rubricweb.support.agreement import Repeated, agreement, repeated
 from rubricweb.support.board import Counting, board
 from rubricweb.support.labels import raters
 from rubricweb.support.models import LabelledAnswer, SupportJudge, SupportLabel
@@ -224,6 +224,15 @@ def test_labels_after_a_prediction_pair_only_with_what_predicted(sea, load):
     of_opus, of_other = agreement(sea)
     assert (of_opus.from_scratch.pairs, of_opus.post_edited.pairs) == (0, 1)
     assert (of_other.from_scratch.pairs, of_other.post_edited.pairs) == (0, 0)
+
+
+def test_citations_that_several_runs_share_show_how_steady_people_are(sea, load, owner, client_of):
+    load(line("alpha", "s1", ALPHA), line("beta", "s1", BETA))
+    assert repeated(sea) == Repeated(citations=1, differing=1)
+    page = " ".join(client_of(owner).get("/collections/autumn/support/").text.split())
+    assert "of 1 citations that the answers of several runs share, sentence and document, 1 have" in page
+    LabelledAnswer.objects.filter(response__run__run_tag="beta").update(labels=[[1]])
+    assert repeated(sea) == Repeated(citations=1, differing=0)
 
 
 def written(collection: Collection, place: int = 0) -> list[dict[str, Any]]:
