@@ -135,7 +135,7 @@ def _topic(content: JsonDict) -> str:
     query_id = _text(texts, first, "")
     for key, other in texts.items():
         if other != query_id:
-            raise BadFormat(f"{key} is {_shown(other)} and {first} {_shown(query_id)}, expected one topic")
+            raise BadFormat(f"{key} is {_excerpt(other)} and {first} {_excerpt(query_id)}, expected one topic")
     return query_id
 
 
@@ -144,7 +144,7 @@ def _sentence(entry: object, place: str) -> SentenceLabels:
         raise BadFormat(f"{place} is {in_words(entry)}, expected {{text, citations}}")
     text = entry.get("text")
     if not isinstance(text, str):
-        raise BadFormat(f"{place}.text is {_shown(text)}, expected text")
+        raise BadFormat(f"{place}.text is {_excerpt(text)}, expected text")
     references, labels = [], []
     for number, citation in enumerate(_list(entry, "citations", f"{place}.", "a list, which may be empty")):
         at = f"{place}.citations[{number}]"
@@ -155,7 +155,7 @@ def _sentence(entry: object, place: str) -> SentenceLabels:
             raise BadFormat(f"{at} has no support, {_EXPECTED}")
         label = _label(citation["support"])
         if label is None:
-            raise BadFormat(f"{at}.support is {_shown(citation['support'])}, {_EXPECTED}")
+            raise BadFormat(f"{at}.support is {_excerpt(citation['support'])}, {_EXPECTED}")
         labels.append(label)
     return SentenceLabels(text, tuple(references), tuple(labels))
 
@@ -170,7 +170,7 @@ def _label(value: object) -> int | None:
 def _text(content: Mapping[str, object], key: str, place: str) -> str:
     value = content.get(key)
     if not isinstance(value, str) or not value.strip():
-        given = f"is {_shown(value)}" if key in content else "is not there"
+        given = f"is {_excerpt(value)}" if key in content else "is not there"
         raise BadFormat(f"{place}{key} {given}, expected an id")
     return value
 
@@ -206,7 +206,7 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and value != value  # the test of NaN
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else f"{text[:40]}..."
 

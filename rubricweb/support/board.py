@@ -220,13 +220,13 @@ def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean,
 def _unreadable(collection: Collection, labels: PlacedLabels, rule: SupportRule) -> int:
     """Return how many citations the labels lack, apart from those of files, that nobody here can read."""
     answers = cited(collection)
-    asked = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
-    readable = set(answers.readable_citations(asked))
+    judged = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
+    readable = set(answers.readable_citations(judged))
     lacking = {
         citation
         for answer in answers.answers
         if not labels.is_imported(answer)
-        for sentence in answer.citations(asked)
+        for sentence in answer.citations(judged)
         for citation in sentence
     }
     return len(lacking - readable - labels.by_citation.keys())

@@ -46,7 +46,7 @@ PAGE = "support/board.html"
 SHOWN_FAILURES = 20
 ZERO = "zero"
 CHOICES = {
-    "citations": {rule.value: words for rule, words in RULES.items()},
+    "citations": {rule.value: label for rule, label in RULES.items()},
     "unjudged": {ZERO: "count 0", "none": "left out"},
     "lacking": {ZERO: "count 0", "none": "left out"},
 }

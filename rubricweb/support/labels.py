@@ -215,8 +215,8 @@ def raters(collection: Collection) -> list[SupportRater]:
         SupportRater(f"judge-{judge.pk}", str(judge), judge, is_imported=judge.pk in authors)
         for judge in judges
     ]
-    people = SupportRater(PEOPLE, "People", is_imported=None in authors)
-    return [people, *models] if people.is_imported else [*models, people]
+    pooled = SupportRater(PEOPLE, "People", is_imported=None in authors)
+    return [pooled, *models] if pooled.is_imported else [*models, pooled]
 
 
 def judges_with_labels(collection: Collection) -> QuerySet[SupportJudge]:

@@ -108,7 +108,7 @@ def test_the_board_asks_a_bounded_number_of_queries(
 ):
     client = client_of(owner)
     client.get(BOARD)
-    with django_assert_max_num_queries(25):
+    with django_assert_max_num_queries(26):
         client.get(BOARD)
 
 
