@@ -135,7 +135,9 @@ def _topic(content: JsonDict) -> str:
     query_id = _text(texts, first, "")
     for key, other in texts.items():
         if other != query_id:
-            raise BadFormat(f"{key} is {_excerpt(other)} and {first} {_excerpt(query_id)}, expected one topic")
+            raise BadFormat(
+                f"{key} is {_excerpt(other)} and {first} {_excerpt(query_id)}, expected one topic"
+            )
     return query_id
 
 
