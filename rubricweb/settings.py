@@ -285,9 +285,9 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rubricweb.api.tokens.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rubricweb.api.uploads.JsonBody"],
+    "DEFAULT_PARSER_CLASSES": ["rubricweb.api.requests.JsonBody"],
     "DEFAULT_SCHEMA_CLASS": "rubricweb.api.schema.ResourceSchema",
-    "EXCEPTION_HANDLER": "rubricweb.api.problems.problem_response",
+    "EXCEPTION_HANDLER": "rubricweb.api.requests.problem_response",
     "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS = {

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 class ArenaConfig(AppConfig):
     name = "rubricweb.arena"
     label = "arena"
-    imports = {"votes on answers": "rubricweb.arena.importing.VoteImporter"}
+    imports = {"votes on answers": "rubricweb.arena.files.VoteImporter"}
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds, listing

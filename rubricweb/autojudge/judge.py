@@ -23,10 +23,9 @@ from grading.errors import GradingError
 from grading.formats.ids import item_id
 from grading.formats.nugget_grades import NuggetGrade, write_nugget_grades
 from grading.types import CellToGrade, Item, ItemKind, Topic
-from rubricweb.autojudge import banks, items
+from rubricweb.autojudge import items
 from rubricweb.autojudge.items import GradedReports, Part, Report, Request, WeighedItem, topic_of
-from rubricweb.autojudge.model import Graded, Model, ModelConfig
-from rubricweb.autojudge.settings import Settings, settings_of
+from rubricweb.autojudge.model import Graded, Model, ModelConfig, Settings, settings_of
 
 
 class NoNuggets(GradingError):
@@ -68,7 +67,7 @@ class RubricWebJudge:
     ) -> NuggetBanks:
         """Draft a bank for each topic that has none. Raises BadSetting, GraderUnavailable."""
         settings = settings_of(given)
-        return banks.drafted_banks(rag_topics, nugget_banks, Model.of(llm_config, settings), settings)
+        return items.drafted_banks(rag_topics, nugget_banks, Model.of(llm_config, settings), settings)
 
     def create_qrels(
         self,
@@ -148,10 +147,11 @@ def _items(topic: Topic, nugget_banks: NuggetBanks | None) -> list[WeighedItem]:
     if nugget_banks is None:
         name = item_id(topic.query_id, topic.text)
         return [WeighedItem(Item(name, ItemKind.DIRECT, topic.text), 1.0, name)]
-    items = banks.items_of(nugget_banks.banks[topic.query_id]) if topic.query_id in nugget_banks.banks else []
-    if not items:
+    bank = nugget_banks.banks.get(topic.query_id)
+    on_topic = items.items_of(bank) if bank is not None else []
+    if not on_topic:
         raise NoNuggets(f"topic {topic.query_id} has no nuggets in the given banks")
-    return items
+    return on_topic
 
 
 def _labels(topic: JudgedTopic, graded: Graded) -> Iterator[tuple[str, str, int]]:

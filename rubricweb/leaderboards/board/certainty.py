@@ -16,8 +16,8 @@ from grading.statistics.mean_intervals import Intervals, mean_intervals
 from grading.types import MIN_RATING
 from rubricweb.grades.rank_intervals import KEPT, Floats, RankIntervals, rank_intervals, resolved
 from rubricweb.grades.scoring import ScoreTable
+from rubricweb.leaderboards.board import BoardSpec, Top
 from rubricweb.leaderboards.board.scores import Basis, TopicItems, basis, score_units
-from rubricweb.leaderboards.board.types import BoardSpec, Top
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from rubricweb.grades.scoring import (
     topic_scores,
 )
 from rubricweb.grades.selectors import graded_items
-from rubricweb.leaderboards.board.types import BoardRow, BoardSpec, BoardTopic, MeasureColumn
+from rubricweb.leaderboards.board import BoardRow, BoardSpec, BoardTopic, MeasureColumn
 from rubricweb.support import board as support
 
 Fields = tuple[int, str, str, float, str]

@@ -17,19 +17,18 @@ from grading.types import MIN_RATING, Purpose
 from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards import agreement_tables
+from rubricweb.leaderboards import sure as findings
 from rubricweb.leaderboards.agreement import lowest
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.selectors import of_judgments
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.influence.items import InfluenceRow, item_influences, item_texts, items_table
+from rubricweb.leaderboards.influence import InfluenceRow, item_influences, item_texts, items_table
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
-from rubricweb.leaderboards.sure import findings
-from rubricweb.leaderboards.sure.findings import KENDALL, Evidence, interval_facts
-from rubricweb.plots.cells import Bars, confusion, tornado
-from rubricweb.plots.scatter import Frame, Level, Point, levels, scatter
-from rubricweb.plots.svg import Fact, Picture
+from rubricweb.leaderboards.sure import KENDALL, Evidence, interval_facts
+from rubricweb.plots.cells import Bars, Frame, Level, confusion, levels, tornado
+from rubricweb.plots.svg import Fact, Picture, Point, scatter
 
 MOST_ITEMS = 8
 """Items of the tornado; its file has all."""

@@ -28,7 +28,7 @@ OWN_FILES = {
     "rubricweb/core/bundles.py",
     "rubricweb/demo/processes.py",
     "rubricweb/demo/loading.py",
-    "rubricweb/help/contents.py",
+    "rubricweb/help/pages.py",
     "rubricweb/jobs/worker_state.py",
     "rubricweb/plots/svg.py",
 }

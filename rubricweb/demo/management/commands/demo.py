@@ -19,10 +19,20 @@ from rubricweb.accounts.roles import Role
 from rubricweb.core.older_database import database_of_this_version
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.models import Collection
-from rubricweb.demo.loading import PASSWORD, SLUG, load_demo, make_run, publish, submit_runs
+from rubricweb.demo.loading import (
+    MODELS,
+    PASSWORD,
+    SLUG,
+    check_model,
+    grade_with_model,
+    load_demo,
+    make_run,
+    publish,
+    submit_runs,
+    unpacked_meanwhile,
+)
 from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
 from rubricweb.demo.reviewing import begin_review, revise_bank, vote_and_label
-from rubricweb.demo.small_model import MODELS, check_model, grade_with_model, unpacked_meanwhile
 
 STEPS: dict[str, Callable[[Collection], None]] = {
     "Two teams send in four runs of answers ...": submit_runs,
