@@ -27,8 +27,8 @@ from rubricweb.corpus.pseudonyms import naming
 from rubricweb.grades import selectors
 from rubricweb.grades.forms import AddressForm, GraderForm, covered_from
 from rubricweb.grades.raters import raters
+from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
-from rubricweb.plots.svg import Picture
 
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")

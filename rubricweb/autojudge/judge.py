@@ -1,4 +1,4 @@
-"""The judge, `rubricweb.autojudge.judge:RubricWebJudge` in a `workflow.yml`, and nugget banks of the track."""
+"""The judge, `rubricweb.autojudge.judge:RubricWebJudge` in a `workflow.yml`, and its nugget banks."""
 
 from __future__ import annotations
 

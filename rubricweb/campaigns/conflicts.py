@@ -21,8 +21,8 @@ from rubricweb.campaigns.adjudication import (
     ratings_by_person,
     standing,
 )
-from rubricweb.campaigns.cards import OF_WHOLE_SCALE, Meanings, meanings_of
 from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, Decision, Turn, new_uid
+from rubricweb.campaigns.ratable import OF_WHOLE_SCALE, Meanings, meanings_of
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.models import Grade

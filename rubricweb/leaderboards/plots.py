@@ -15,9 +15,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from rubricweb.plots import svg
+from rubricweb import plots as svg
+from rubricweb.plots import Plot, Point, Scale, nice_ticks, tick_label
 from rubricweb.plots.cells import EQUAL, DotRow, differences, dot_rows
-from rubricweb.plots.svg import Plot, Point, Scale, nice_ticks, tick_label
 
 BANDS = {False: "not clearly behind", True: "clearly behind"}
 """The first run, that is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rubricweb.plots.svg import (
+from rubricweb.plots import (
     WIDTH,
     Plot,
     Scale,

@@ -27,7 +27,7 @@ from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lo
 from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell, reference
-from rubricweb.plots.svg import Fact
+from rubricweb.plots import Fact
 
 ENOUGH_RUNS = 6
 ENOUGH_PASSAGES = 30

@@ -27,8 +27,8 @@ from rubricweb.leaderboards.board.selectors import of_judgments
 from rubricweb.leaderboards.influence import InfluenceRow, item_influences, item_texts, items_table
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
 from rubricweb.leaderboards.sure import KENDALL, Evidence, interval_facts
+from rubricweb.plots import Fact, Picture, Point, scatter
 from rubricweb.plots.cells import Bars, Frame, Level, confusion, levels, tornado
-from rubricweb.plots.svg import Fact, Picture, Point, scatter
 
 MOST_ITEMS = 8
 """Items of the tornado; its file has all."""

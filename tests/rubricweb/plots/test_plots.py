@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from rubricweb.plots import Plot, Point, Scale, nice_ticks, scatter
 from rubricweb.plots.cells import (
     Bars,
     DotRow,
@@ -20,7 +21,6 @@ from rubricweb.plots.cells import (
     levels,
     tornado,
 )
-from rubricweb.plots.svg import Plot, Point, Scale, nice_ticks, scatter
 
 HOSTILE = '<script>"&'
 FRAME = Frame(
