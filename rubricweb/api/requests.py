@@ -77,7 +77,8 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
     if isinstance(error, Conflict):
         return changed_meanwhile(error)
     if isinstance(error, MovedMeanwhile):
-        return moved_meanwhile(error)
+        since = [{"number": move.number, "verb": move.verb, "text": move.text} for move in error.since]
+        return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(error), since=since)
     if isinstance(error, CONFLICTS):
         return RequestProblem(HTTPStatus.CONFLICT, str(error))
     if errors.is_disk_full(error):
@@ -96,12 +97,6 @@ def changed_meanwhile(conflict: Conflict) -> RequestProblem:
     return RequestProblem(
         HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, before=before, now=now
     )
-
-
-def moved_meanwhile(moved: MovedMeanwhile) -> RequestProblem:
-    """Return 412 with what others did to the flag since."""
-    since = [{"number": change.number, "verb": change.verb, "text": change.text} for change in moved.since]
-    return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(moved), since=since)
 
 
 def _detail(problem: exceptions.APIException) -> dict[str, object]:

@@ -110,10 +110,6 @@ def table_path(label: str) -> str:
     return f"tables/{label}.jsonl"
 
 
-def file_path(label: str, number: int) -> str:
-    return f"files/{label}/{number}"
-
-
 def line_of(values: list[Any]) -> str:
     r"""Return one row as JSON, the same for the same values on every database.
 
@@ -320,7 +316,7 @@ def _write_files(target: ZipFile, collection: Collection, numbers: Numbers) -> I
         number = numbers.number(type(row), row.pk)
         if number is None:
             continue
-        digest, name = hashlib.sha256(), file_path(row._meta.label, number)
+        digest, name = hashlib.sha256(), f"files/{row._meta.label}/{number}"
         with path.open("rb") as source, _entry(target, name) as stream:
             for chunk in _chunks(source):
                 stream.write(chunk)

@@ -79,7 +79,8 @@ class KeysetPages(BasePagination):
         """Return a page of `queryset`, whose rows are tuples that begin with the primary key."""
         limit = limit_of(request)
         rows = list(after_cursor(queryset, request)[: limit + 1])
-        self.total = queryset.count() if _is_asked(request, "total") else None
+        is_counted = request.query_params.get("total", "").lower() in ("1", "true")
+        self.total = queryset.count() if is_counted else None
         self.next_cursor = str(rows[limit - 1][0]) if len(rows) > limit else None
         return rows[:limit]
 
@@ -119,10 +120,6 @@ def limit_of(request: Request) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MOST):
         raise ValidationError({"limit": [f"A number from 1 to {MOST:,}."]})
     return int(text)
-
-
-def _is_asked(request: Request, name: str) -> bool:
-    return request.query_params.get(name, "").lower() in ("1", "true")
 
 
 Row = dict[str, Any]  # a row of a list, by the names of its serializer's fields

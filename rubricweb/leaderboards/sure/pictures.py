@@ -217,7 +217,8 @@ def items(evidence: Evidence) -> Picture:
     texts = item_texts(scored)
     rows = [row for row in item_influences(scored).rows if (row.topic_id, row.uid) in texts]
     rows.sort(key=lambda row: -row.span)
-    n_beyond, move = sum(row.n_beyond > 0 for row in rows), _largest_move(rows)
+    n_beyond = sum(row.n_beyond > 0 for row in rows)
+    move = max((row.influence.largest_move for row in rows), default=0)
     can_tell = scored.ranks is not None and scored.ranks.can_tell
     title = findings.influence(len(rows), n_beyond, move, can_tell=can_tell)
     grids = {
@@ -254,10 +255,6 @@ def items(evidence: Evidence) -> Picture:
 def _label(row: InfluenceRow, text: str) -> str:
     """Return the item's text behind its topic; an item without text has an id, which begins with it."""
     return text if text.startswith(row.query_id) else f"{row.query_id}  {text}"
-
-
-def _largest_move(rows: Sequence[InfluenceRow]) -> int:
-    return max((row.influence.largest_move for row in rows), default=0)
 
 
 def thresholds(evidence: Evidence) -> Picture:
