@@ -171,7 +171,7 @@ def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpRespon
 
 @require_safe
 def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
-    """Which made-up name is whose."""
+    """Download which made-up name is whose."""
     row = access.release_for(request.user, slug, release_id)
     lines = Names(**row.names).lines()
     response = HttpResponse("".join(f"{line}\n" for line in lines), content_type="text/tab-separated-values")

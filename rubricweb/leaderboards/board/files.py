@@ -70,7 +70,7 @@ def document_lines(board: Board) -> list[str]:
 
 
 def tsv_lines(board: Board) -> list[str]:
-    """Comment lines that state everything, a header, one run a line; numbers with all their digits."""
+    """Return comment lines that state everything, a header, and a line a run; numbers have all digits."""
     statements = [*_verdict(board), *provenance.statements(board)]
     statements += [
         (f"{name} with {correlation.against} ({correlation.measure})", f"{_value(value)} over {value.n} runs")
