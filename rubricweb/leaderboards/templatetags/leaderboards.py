@@ -29,7 +29,6 @@ def unlocalized(value: float) -> str:
     return f"{value:g}"
 
 
-register = template.Library()
 register.filter(signed)
 
 

@@ -124,9 +124,6 @@ def share(estimate: Share) -> SafeString:
     )
 
 
-register = template.Library()
-
-
 @register.simple_tag(takes_context=True)
 def open_flags(context: dict[str, Any], item: Item) -> int:
     """Count the item's open flags; one query a request serves a whole topic."""
