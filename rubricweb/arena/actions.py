@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 from zlib import crc32
 
@@ -12,12 +12,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from grading.systems.pipeline import LABELS, Answering, SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.arena import battles
 from rubricweb.arena.answers import NOUNS, stored_answers
 from rubricweb.arena.battles import (
+    DRAWN,
     AdoptedAlready,
+    FreshSystem,
     NothingToTakeBack,
     NothingVoted,
     NotTwoAnswers,
@@ -26,6 +27,7 @@ from rubricweb.arena.battles import (
     draw,
     locked_arena,
     next_number,
+    two_systems,
 )
 from rubricweb.arena.board import VoteBoard
 from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question, Reason, Vote
@@ -212,78 +214,6 @@ def _append(battle: Battle, uid: UUID, fields: Mapping[str, object], *, seen: in
     _show_names(locked)
     events.publish_on_commit(battle.collection.channel, EVENT)
     return added
-
-
-FEW = 3
-"""Passages of the smaller stand-in."""
-DRAWN = ""
-"""The choice of those who let the system be drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class FreshSystem:
-    """One way to answer a question: a method over the first passages by BM25."""
-
-    name: str
-    answering: Answering
-    sources: int = 0
-    """Passages it reads; 0 for the method's own number."""
-
-    @property
-    def label(self) -> str:
-        """The name with the number of model calls: "RIFER, about 43 calls"."""
-        spec = self.spec(Writer("any", "any"))
-        over = f" of {spec.n_sources} passages" if self.answering is Answering.SENTENCES else ""
-        calls = spec.calls(spec.depth)
-        about = "" if not calls else (", 1 call" if calls == 1 else f", about {calls} calls")
-        return f"{LABELS[self.answering]}{over}{about}"
-
-    @property
-    def needs_model(self) -> bool:
-        return self.answering is not Answering.SENTENCES
-
-    def spec(self, writer: Writer | None) -> SystemSpec:
-        """Return the system's specification. Raises ValueError without a model that it needs."""
-        spec = SystemSpec(Answering.SENTENCES, sources=self.sources)
-        if not self.needs_model:
-            return spec
-        model = writer or Writer("", "")
-        return replace(spec, answering=self.answering, backend=model.backend, llm=model.llm)
-
-
-SYSTEMS = {
-    system.name: system
-    for system in (
-        FreshSystem("sentences", Answering.SENTENCES),
-        FreshSystem("few-sentences", Answering.SENTENCES, FEW),
-        FreshSystem("ragnarok", Answering.RAGNAROK),
-        FreshSystem("rifer", Answering.RIFER),
-        FreshSystem("eifrp", Answering.EIFRP),
-        FreshSystem("question", Answering.QUESTION),
-    )
-}
-"""Name -> system, those without a model first."""
-
-
-def offered(writer: Writer | None) -> list[FreshSystem]:
-    return [system for system in SYSTEMS.values() if writer or not system.needs_model]
-
-
-def two_systems(
-    chosen: Sequence[str], writer: Writer | None, random: np.random.Generator
-) -> tuple[FreshSystem, FreshSystem]:
-    """Return the left and the right system: those chosen by name, else drawn; the sides are drawn too.
-
-    Raises ValueError for the same system twice, or one that needs a model where there is none.
-    """
-    names = {system.name for system in offered(writer)}
-    named = [name for name in chosen if name != DRAWN]
-    if len(set(named)) < len(named) or not names.issuperset(named):
-        raise ValueError("two different systems are needed, of those that are offered")
-    left = sorted(names - set(named))
-    drawn = random.choice(left, size=len(chosen) - len(named), replace=False).tolist()
-    both = random.permutation([*named, *drawn]).tolist()
-    return SYSTEMS[both[0]], SYSTEMS[both[1]]
 
 
 @dataclass(frozen=True, slots=True)

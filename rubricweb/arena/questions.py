@@ -14,8 +14,8 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.arena import access, actions, selectors
-from rubricweb.arena.actions import DRAWN, NewQuestion, offered
-from rubricweb.arena.battles import ArenaError
+from rubricweb.arena.actions import NewQuestion
+from rubricweb.arena.battles import DRAWN, ArenaError, offered
 from rubricweb.arena.models import Question
 from rubricweb.arena.voting import PAGE, context_of
 from rubricweb.core.forms import choice_field, offer_choices
