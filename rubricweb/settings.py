@@ -97,9 +97,9 @@ INSTALLED_APPS = [
 KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
     "rubricweb.webhooks.kind.Deliveries",
-    "rubricweb.banks.drafting.kind.Drafting",
+    "rubricweb.banks.kind.Drafting",
     "rubricweb.grades.engine.kind.Grading",
-    "rubricweb.graders.kind.DryRuns",
+    "rubricweb.graders.dry_runs.DryRuns",
     "rubricweb.imports.kind.Imports",
     "rubricweb.submissions.kind.Submissions",
     "rubricweb.systems.kind.Systems",
@@ -113,7 +113,7 @@ KINDS_OF_WORK = [
 ]
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
-    "rubricweb.banks.drafting.kind.LISTING",
+    "rubricweb.banks.kind.LISTING",
     "rubricweb.imports.kind.LISTING",
     "rubricweb.systems.kind.LISTING",
     "rubricweb.support.kind.LISTING",
@@ -247,9 +247,9 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
-AXES_HANDLER = "rubricweb.accounts.lockout.LockoutHandler"
-AXES_CLIENT_IP_CALLABLE = "rubricweb.accounts.lockout.client_address"
-AXES_LOCKOUT_CALLABLE = "rubricweb.accounts.lockout.page"
+AXES_HANDLER = "rubricweb.accounts.passwords.LockoutHandler"
+AXES_CLIENT_IP_CALLABLE = "rubricweb.accounts.passwords.client_address"
+AXES_LOCKOUT_CALLABLE = "rubricweb.accounts.passwords.page"
 ADDRESS_FAILURE_LIMIT = 50  # of all accounts together, within the cool-off time
 PASSWORD_RESET_TIMEOUT = 86_400  # seconds; a link sets a password within a day, once
 EMAIL_HOST = rubric.str("EMAIL_HOST", "")
@@ -263,7 +263,7 @@ LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "home:home"
 LOGOUT_REDIRECT_URL = "accounts:login"
 
-DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.secrets.SettingsFilter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.redaction.SettingsFilter"
 
 LANGUAGE_CODE = "en"
 USE_I18N = False
@@ -370,13 +370,13 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "plain": {
-            "()": "rubricweb.core.logs.PrivateFormatter",
+            "()": "rubricweb.core.redaction.PrivateFormatter",
             "format": "{asctime} {levelname} {name} [{reference}]: {message}",
             "style": "{",
         },
-        "json": {"()": "rubricweb.core.logs.JsonFormatter"},
+        "json": {"()": "rubricweb.core.redaction.JsonFormatter"},
     },
-    "filters": {"reference": {"()": "rubricweb.core.logs.WithReference"}},
+    "filters": {"reference": {"()": "rubricweb.core.redaction.WithReference"}},
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["reference"]},
     },

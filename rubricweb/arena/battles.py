@@ -20,7 +20,7 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.answers import CountedVote, Place, as_arrays, counted_votes, stored_answers
 from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.writers import Writer
+from rubricweb.corpus.prompts import Writer
 
 REPEAT_EVERY = 5
 """Each fifth battle of a person is one on which somebody else voted, if there is one."""

@@ -28,10 +28,10 @@ from rubricweb.arena.board import VoteBoard, VoterAgreement
 from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.arena.selectors import BattleView, ShownSide
 from rubricweb.core import events
-from rubricweb.corpus.importers.base import FilePosition, fitting
+from rubricweb.corpus.import_base import FilePosition, fitting
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
-from rubricweb.grades.importers.people import Kinds, Work
+from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 
 Json = dict[str, object]
 COLUMNS = (
@@ -268,7 +268,7 @@ class VoteImporter:
         "battles": (Battle, "collection"),
     }
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work = work
         self._runs: dict[str, int] = dict(work.collection.runs.values_list("run_tag", "pk"))
 

@@ -32,7 +32,7 @@ from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn
-from rubricweb.grades.verification import Segment, highlighted
+from rubricweb.grades.verification import PassageSegment, highlighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Card:
     grade: Grade | None
     """The grader's; None if the person may not see it yet, or there is none."""
     answer: str
-    segments: tuple[Segment, ...]
+    segments: tuple[PassageSegment, ...]
     uid: UUID
 
     @property

@@ -19,7 +19,7 @@ from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
 from rubricweb.exports.views import FlagsExportForm
 from rubricweb.grades import visibility
 from rubricweb.grades.visibility import Refused, refuse_sums
-from rubricweb.home.checklist import Checklist, checklist_of
+from rubricweb.home.home import Checklist, checklist_of
 from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board_page import query_of, refused

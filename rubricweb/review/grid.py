@@ -37,8 +37,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.bank import bank_page, topic_frame
 from rubricweb.editor.what_if import WhatIf, what_if
-from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
-from rubricweb.grades.raters import KINDS, Rater, raters
+from rubricweb.grades.raters import KINDS, GraderForm, Rater, covered_from, raters, select_at_once
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.models import Flag, FlagEvent, SavedView

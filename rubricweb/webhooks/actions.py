@@ -22,7 +22,7 @@ from django.utils import timezone
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message, new_secret
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def turn_on(endpoint: Endpoint, *, by: User | None) -> Endpoint:
     if off.update(**fresh):
         audit.record("webhook turned on", endpoint, by=by, detail=str(endpoint))
         endpoint.refresh_from_db()
-        dispatch.enqueue(endpoint.deliveries.filter(state=State.QUEUED, not_before__lte=timezone.now()))
+        queue.enqueue(endpoint.deliveries.filter(state=State.QUEUED, not_before__lte=timezone.now()))
     return endpoint
 
 
@@ -148,7 +148,7 @@ def _replay(endpoint: Endpoint, rows: QuerySet[Delivery], by: User | None) -> in
     count = again.update(**fresh, not_before=now, queued_at=now)
     if count:
         audit.record("webhook messages sent again", endpoint, by=by, detail=f"{endpoint}: {count}")
-        dispatch.enqueue(Delivery.objects.filter(pk__in=pks))
+        queue.enqueue(Delivery.objects.filter(pk__in=pks))
     return count
 
 
@@ -202,7 +202,7 @@ def send(collection: Collection, event: EventType, details: Details, *, to: Sequ
     deliveries = Delivery.objects.bulk_create(
         Delivery(endpoint=endpoint, message=message, not_before=at) for endpoint in to
     )
-    dispatch.enqueue(deliveries)
+    queue.enqueue(deliveries)
     _forget_old(collection)
     return message
 

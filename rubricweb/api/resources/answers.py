@@ -31,8 +31,8 @@ from rubricweb.arena.board_page import BoardForm
 from rubricweb.arena.models import Arena, Battle, Vote
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
+from rubricweb.systems.make import DEEPEST, MOST_SOURCES, MOST_WORDS
 from rubricweb.systems.retrieval import index_of, sources_of
-from rubricweb.systems.views import DEEPEST, MOST_SOURCES, MOST_WORDS
 
 QUERY = {
     "oneOf": [

@@ -21,9 +21,8 @@ from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, Row, documents
 from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.pseudonyms import assessor_pseudonym, sees_names
-from rubricweb.graders import access
+from rubricweb.graders.calibration import card_document, card_for, pairs
 from rubricweb.graders.calibration_cards import TooFewCells, make_card
-from rubricweb.graders.calibration_selectors import card_document, pairs
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.support import actions, labelling
 from rubricweb.support.labelling import Card
@@ -130,7 +129,7 @@ class CardResource(Resource):
     def get(self, request: Request, slug: str, card_id: int) -> Response:
         """Get a calibration card."""
         collection = self.collection()
-        card = access.card_for(self.person, slug, card_id)
+        card = card_for(self.person, slug, card_id)
         document = card_document(card, with_runs=sees_names(self.person, collection))
         return Response({"id": card.pk, **document})
 

@@ -25,10 +25,10 @@ from honcho.environ import parse_procfile
 from grading.errors import GraderUnavailable
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
-from rubricweb.core.older_database import database_of_this_version
+from rubricweb.core.database import database_of_this_version
 from rubricweb.core.reader import OperatorCommand
+from rubricweb.core.redaction import redacted
 from rubricweb.core.redis_server import ALLOW_STAND_IN
-from rubricweb.core.secrets import redacted
 from rubricweb.core.servers import redis_client
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import (
