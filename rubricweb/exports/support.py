@@ -19,7 +19,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.exports.selectors import joined
-from rubricweb.leaderboards.board.per_topic_files import FORMATS
+from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.board import (
     NAMES,
     Counting,
@@ -51,13 +51,13 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     """Download scores or labels by the parameters of the board, or all labels made here as JSONL."""
     collection = collection_for(request.user, slug)
     rater, counting = BoardForm(request.GET).offer(collection)
-    form = request.GET.get("format") or next(iter(FORMATS))
-    if file not in FILES or form not in FORMATS:
+    form = request.GET.get("format") or next(iter(PER_TOPIC))
+    if file not in FILES or form not in PER_TOPIC:
         raise Http404("No such file of support.")
     lines: Iterable[str]
     of: tuple[str, ...]
     if file == "scores":
-        lines, of = FORMATS[form](score_rows(collection, rater, counting)), (rater.key, counting.rule.value)
+        lines, of = PER_TOPIC[form](score_rows(collection, rater, counting)), (rater.key, counting.rule.value)
     elif file == "answers":
         lines, of = map(answer_line, labelled_answers(collection, rater)), (rater.key, "answers")
     elif file == "qrels":

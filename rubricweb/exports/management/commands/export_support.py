@@ -16,7 +16,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Collection
 from rubricweb.exports.support import answer_line, labelled_answers, score_rows
-from rubricweb.leaderboards.board.per_topic_files import FORMATS
+from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.board import Counting
 from rubricweb.support.labels import SupportRater, raters
 
@@ -35,7 +35,7 @@ class Command(OperatorCommand):
         text = "whose labels: people, or a model by its name or as in the board's address (judge-7)"
         parser.add_argument("--by", required=True, metavar="NAME", help=text)
         text = "labels, or the scores in one of these (%(default)s)"
-        parser.add_argument("--format", default=LABELS, choices=[LABELS, *FORMATS], help=text)
+        parser.add_argument("--format", default=LABELS, choices=[LABELS, *PER_TOPIC], help=text)
         text = (
             "scores: of the first citation of a sentence (official), the mean of all, or another rule (first)"
         )
@@ -59,7 +59,7 @@ class Command(OperatorCommand):
             unjudged_is_zero=not options["skip_unjudged"],
             lacking_is_zero=not options["skip_missing"],
         )
-        self._write(FORMATS[options["format"]](score_rows(collection, rater, counting)), options["out"])
+        self._write(PER_TOPIC[options["format"]](score_rows(collection, rater, counting)), options["out"])
 
     def _labels(self, collection: Collection, rater: SupportRater) -> Iterator[str]:
         """Yield the lines, and then say on standard error what they hold."""
