@@ -159,8 +159,8 @@ class AnswerImporter:
         self._runs = {run.run_tag: run for run in work.collection.runs.all()}
         self._responses: dict[str, dict[int, Response]] = {}
         """By run tag and topic."""
-        self._places: dict[int, FilePosition] = {}
-        """Where this import has the labels of a response."""
+        self._places: dict[tuple[SupportJudge | None, int], FilePosition] = {}
+        """Where this import has the labels of a response by an author."""
 
     def read(self, path: Path, answers: Iterable[AnswerLabels]) -> None:
         """Import a file. Raises BadFormat for labels without an author, and for what contradicts."""
@@ -174,7 +174,7 @@ class AnswerImporter:
             if topic is None:
                 continue
             response = self._response(answer, topic, at, notes)
-            first = self._places.setdefault(response.pk, at)
+            first = self._places.setdefault((judge, response.pk), at)
             if first is not at:
                 problem = f"run {answer.run_tag} answers topic {answer.query_id} here and in {first}"
                 raise at.error(f"{problem}, expected one line an answer")

@@ -164,6 +164,16 @@ def test_the_same_answer_in_two_files_is_refused(sea, folder):
         )
 
 
+def test_two_authors_may_come_in_one_import(sea, folder):
+    paths = [folder.write(f"{name}.jsonl", json.dumps(line("beta", "s1", BETA))) for name in ("a", "b")]
+    files = ("--support-labels", paths[0], "--support-labels", paths[1])
+    folder.load(*files, "--by", "people", "--by", "opus", slug="autumn")
+    assert [rater.name for rater in raters(sea)] == ["People", "opus"]
+    assert LabelledAnswer.objects.count() == 2
+    with pytest.raises(CommandError, match="2 --by and 1 --support-labels, expected --by people"):
+        folder.load(*files[:2], "--by", "people", "--by", "opus", slug="autumn")
+
+
 def test_other_labels_of_an_author_are_taken_only_to_replace(sea, load, folder):
     load(line("beta", "s1", BETA))
     other = line("beta", "s1", [(SUN, {"d2": "2"})])
