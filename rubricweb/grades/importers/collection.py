@@ -36,6 +36,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import OfficialFile, import_official
 from rubricweb.corpus.pooling import extend_pool
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter, remove_grades_of
+from rubricweb.grades.importers.judges import JudgeImporter
 from rubricweb.grades.importers.people import Accounts, Work, importer_of
 from rubricweb.grades.importers.ratings import RatingEventImporter, RatingImporter
 from rubricweb.grades.selectors import take_imported_default
@@ -81,6 +82,12 @@ class ImportFiles:
     labels: Path | None = None
     """UMBRELA's output for the reranker requests `labels_of`: labels of a grader, no judgments."""
     labels_of: Path | None = None
+    judge_labels: tuple[Path, ...] = ()
+    """Qrels of judges, whose names are in `authors`: labels of graders, no judgments."""
+    scale: int | None = None
+    """Highest label of the scale of `judge_labels`; None for the highest that they have."""
+    authors: Mapping[Path, str] = field(default_factory=dict)
+    """Who made the labels of a file that does not say: the name of a grader."""
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
@@ -230,6 +237,8 @@ class _Import:
         )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
+        rows = self.topics, self.passages, self.banks, self.grades
+        self.judges = JudgeImporter(collection, tally, rows)
         self.work = Work(collection, self.topics, Accounts(collection), tally, is_replacing=files.replace)
         self.ratings = RatingImporter(self.work, self.judgments)
         self.rating_events = RatingEventImporter(self.work)
@@ -260,7 +269,8 @@ class _Import:
             file = OfficialFile(files.official, files.official_measure, chosen.name if chosen else "")
             by_query_id = self.topics.by_query_id
             import_official(self.collection, file, by_query_id, self.tally, is_replacing=files.replace)
-        for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
+        judged = self.ratings, self.judgments, self.judges
+        for importer in (*judged, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
         self.doc_ids.finish()
         self._read_work()
@@ -300,6 +310,8 @@ class _Import:
             self._read_graded(path)
         if self.files.labels and self.files.labels_of:
             self._read_labels(self.files.labels, self.files.labels_of)
+        files = self.files
+        self.judges.read(files.judge_labels, judges=files.authors, scale=files.scale)
 
     def _read_graded(self, path: Path) -> None:
         ignored = 0
