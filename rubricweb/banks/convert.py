@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from grading.formats.banks import BY_NAME, BankItem, BankLine, Dialect, Loss
 from grading.types import Importance, ItemKind
+from rubricweb.banks.kept_assignments import KEPT
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemRevision, VersionItem
 from rubricweb.banks.secrecy import public
 from rubricweb.corpus.models import Subtopic, Topic
@@ -176,7 +177,8 @@ def _line(rows: BankTopicRows, items: list[BankItem], head: Foreign | None, face
 
 
 def _head_parts(foreign: Foreign) -> Foreign:
-    parts = [BY_NAME[name].head_parts(lines[0]) for name, lines in foreign.items() if lines]
+    dialects = {name: lines for name, lines in foreign.items() if lines and name != KEPT}
+    parts = [BY_NAME[name].head_parts(lines[0]) for name, lines in dialects.items()]
     return _merged(parts)
 
 

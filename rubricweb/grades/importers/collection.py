@@ -35,6 +35,7 @@ from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import OfficialFile, import_official
 from rubricweb.corpus.pooling import extend_pool
+from rubricweb.grades.importers.assignments import AssignmentImporter, Importers
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter, remove_grades_of
 from rubricweb.grades.importers.judges import JudgeImporter
 from rubricweb.grades.importers.people import Accounts, Work, importer_of
@@ -86,8 +87,10 @@ class ImportFiles:
     """Qrels of judges, whose names are in `authors`: labels of graders, no judgments."""
     scale: int | None = None
     """Highest label of the scale of `judge_labels`; None for the highest that they have."""
+    assignments: tuple[Path, ...] = ()
+    """Assignments of nuggets to whole answers."""
     authors: Mapping[Path, str] = field(default_factory=dict)
-    """Who made the labels of a file that does not say: the name of a grader."""
+    """Who made what is in `judge_labels` and `assignments`: the name of a grader, or for these `people`."""
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
@@ -240,6 +243,10 @@ class _Import:
         rows = self.topics, self.passages, self.banks, self.grades
         self.judges = JudgeImporter(collection, tally, rows)
         self.work = Work(collection, self.topics, Accounts(collection), tally, is_replacing=files.replace)
+        importers = Importers(
+            self.topics, self.passages, self.runs, self.responses, self.banks, self.grades
+        )
+        self.assignments = AssignmentImporter(self.work, importers)
         self.ratings = RatingImporter(self.work, self.judgments)
         self.rating_events = RatingEventImporter(self.work)
 
@@ -261,6 +268,9 @@ class _Import:
         if files.runs:
             self.runs.read_folder(files.runs, chosen=chosen_run)
         self.runs.read_files(files.run_files, chosen=chosen_run)
+        if files.assignments:
+            self.responses.write_rankings()
+            self.assignments.read(files.assignments, authors=files.authors, bank_name=files.bank_name)
         self._read_foreign_ratings()
         if files.qrels:
             self.judgments.read_qrels(files.qrels)

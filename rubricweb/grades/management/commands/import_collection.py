@@ -16,6 +16,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
+from grading.formats.assignments import PEOPLE
 from grading.formats.base import Content
 from grading.segmentation import PassagesOf
 from grading.types import MAX_RATING
@@ -45,6 +46,8 @@ REPEATED_FILES = {
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
     "--labels": "labels of a grader, never judgments: qrels of a judge, with --labeller, repeatable in pairs; "
     "or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
+    "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), with --by: answers, nuggets and "
+    "grades; repeatable",
     "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
     "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
     "autojudge-annotate export them; repeatable",
@@ -130,7 +133,18 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
 
 
 def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
-    """Return who made the labels of each file. Raises CommandError for a file without a name."""
+    """Return who made the labels or assignments of each file. Raises CommandError for a file without a name."""
+    assigned, by = options["assignments"], [name.strip() for name in options["by"]]
+    if (assigned or by) and (not all(by) or len(by) not in (1, len(assigned)) or not assigned):
+        raise CommandError(
+            f"{len(assigned)} --assignments and {len(by)} --by, expected --by {PEOPLE} or --by NAME for all files "
+            "or for each: a file does not say who assigned the nuggets"
+        )
+    return _judges(options) | dict(zip(assigned, by * len(assigned) if len(by) == 1 else by, strict=False))
+
+
+def _judges(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
+    """Return whose labels each file of qrels has. Raises CommandError for a file without a name."""
     labels, names = options["labels"], [name.strip() for name in options["labeller"]]
     if options["labels_of"]:
         if len(labels) != 1 or names:
@@ -177,6 +191,7 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         labels_of=options["labels_of"],
         judge_labels=() if options["labels_of"] else tuple(options["labels"]),
         scale=options["scale"],
+        assignments=tuple(options["assignments"]),
         authors=_authors(options),
         nugget_grades=tuple(options["nugget_grades"]),
         ratings=tuple(options["ratings"]),
@@ -204,6 +219,8 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
     text = "the judge who gave the labels of the --labels before or after it; repeatable"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
+    text = f"who made the --assignments: {PEOPLE}, or the name of a grader; once for all files, or once for each"
+    parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
     parser.add_argument("--scale", type=int, choices=range(1, MAX_RATING + 1), metavar="N", help=text)
     text = "which measure of --official, if that has several (ndcg_cut_10, or map)"
@@ -225,6 +242,7 @@ def _check(slug: str, files: ImportFiles) -> None:
         files.graded,
         files.labels,
         files.judge_labels,
+        files.assignments,
         files.nugget_grades,
         files.ratings,
         files.flags,
@@ -278,7 +296,7 @@ def _lines(summary: ImportSummary) -> str:
 def _paths_of(files: ImportFiles) -> list[Path]:
     """Return all files of the import that exist, those of folders included."""
     named = [files.queries, files.qrels, files.official, files.runs, *files.run_files]
-    named += [files.labels, files.labels_of, *files.judge_labels]
+    named += [files.labels, files.labels_of, *files.judge_labels, *files.assignments]
     named += [*files.passages, *files.graded, *files.nugget_grades, *files.banks, *files.responses]
     named += [*files.ratings, *files.flags, *files.votes, *files.support]
     paths = [path for path in named if path]
