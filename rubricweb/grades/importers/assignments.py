@@ -1,4 +1,4 @@
-"""Import assignments of nuggets: answers, nuggets, and grades of whole answers by a grader or by people.
+"""Import assignments of nuggets: answers, nuggets, and grades of whole answers by a grader or people.
 
 An answer is one passage, which no other run shares, since two runs with equal answers may have other
 assignments. The run's response is matched by its text where the collection has it.
@@ -113,7 +113,7 @@ class AssignmentImporter:
         ]
         is_new = keep_lines(bank, kept)
         self._tally.of("banks").changed += is_new and not self._tally.of("banks").new
-        self._note(answers, author)
+        self._note(answers)
 
     def _of_known_topics(self, answers: list[AssignedAnswer]) -> list[AssignedAnswer]:
         """Leave out answers to topics that nobody may add. Raises BadFormat where none is left."""
@@ -216,18 +216,21 @@ class AssignmentImporter:
         return _Placed(answer, run, doc_id, text)
 
     def _grade(self, topic: Topic, placed: list[_Placed], author: str) -> None:
-        """Write the assignments as grades of the author, or as ratings of people."""
+        """Write the assignments as grades of the author, who may be people.
+
+        Those of people are ratings too: the grades are the board as it was published and never change, while
+        the ratings are what graders are checked against, and people here may add to them.
+        """
         doc_ids = [one.doc_id for one in placed]
         passage_of = dict(self._work.passages(doc_ids))
         nuggets = {i.item_id: ItemKind.NUGGET for one in placed for i in one.answer.bank_line.items}
         revision_of = self._rows.banks.graded_wordings(topic, nuggets, at=placed[0].at)
-        if author == PEOPLE:
-            self._rate(topic, placed, (revision_of, passage_of))
-            return
         passages = [
             GradedPassage(one.doc_id, one.text, [], [], list(one.answer.grades(author))) for one in placed
         ]
         self._rows.grades.add(GradedCells(topic, passages, revision_of, passage_of, placed[0].at))
+        if author == PEOPLE:
+            self._rate(topic, placed, (revision_of, passage_of))
 
     def _rate(
         self, topic: Topic, placed: list[_Placed], keys: tuple[Mapping[str, int], Mapping[str, int]]
@@ -245,9 +248,6 @@ class AssignmentImporter:
             if word in RATINGS
         ]
         new, changed, unchanged = add_imported(ratings, channel=channel)
-        if changed and not self._is_replacing:
-            problem = f"{changed} assignments of topic {topic.query_id} are other than those of people before"
-            raise placed[0].at.error(f"{problem}, expected the same (or --replace)")
         counts = self._tally.of("human_ratings")
         counts.new, counts.changed = counts.new + new, counts.changed + changed
         counts.unchanged += unchanged
@@ -257,15 +257,12 @@ class AssignmentImporter:
         """Return the account that stands for people whose names no file has."""
         return self._work.accounts.outside(PEOPLE)
 
-    def _note(self, answers: list[AssignedAnswer], author: str) -> None:
+    def _note(self, answers: list[AssignedAnswer]) -> None:
         name = answers[0].path.name
         empty = [answer for answer in answers if not answer.words]
-        failed = sum(word not in RATINGS for answer in answers for word in answer.words)
         if empty:
             listed = some(f"{answer.run_id} on {answer.query_id}" for answer in empty)
             self._tally.note(f"{name}: answers to which no nugget was assigned, which count 0: {listed}")
-        if failed and author == PEOPLE:
-            self._tally.note(f"{name}: {failed:,} failed assignments are no ratings of people; they count 0")
         if self._cut:
             self._tally.note(
                 f"the sentences of {some(sorted(self._cut))} are passages here: their whole answers are the "
