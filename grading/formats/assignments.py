@@ -6,7 +6,7 @@ imports it does. `failed` (in old files `fail`) is no label: no reply could be r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -19,6 +19,8 @@ from grading.formats.json_lines import encode_json
 from grading.formats.reading import write_lines
 from grading.types import ItemKind, Outcome, Purpose
 
+ASSIGNED = f"{ASSIGNMENTS_DIALECT.name}-bank"
+"""The name of their format, by which a bank takes the nuggets alone."""
 PROMPT_CLASS = "NuggetAssignment"
 """What assignments answer, whoever made them: support 2, partial support 1, none 0."""
 PEOPLE = "people"
@@ -28,6 +30,8 @@ RATINGS: Mapping[str, int] = {"support": FULL, "partial_support": PARTIAL, "not_
 WORDS: Mapping[int, str] = {rating: word for word, rating in RATINGS.items()}
 FAILED_WORD = FAILED_WORDS[0]
 IMPORTANCES = ("vital", "okay", "failed")
+KEYS = ("query", "qid", "nuggets", "run_id", "answer_text", "response_length")
+NUGGET_KEYS = ("text", "importance", "assignment")
 RUN_KEYS = ("run_id", "runtag", "run")
 _SHAPE = "{query, qid, nuggets: [{text, importance, assignment}, ...], run_id, answer_text, response_length}"
 
@@ -96,9 +100,14 @@ def write_assigned(path: Path, answers: Iterable[AssignedAnswer]) -> None:
     write_lines(path, (encode_json(answer.foreign) for answer in answers))
 
 
-def is_assignments(format_name: str) -> bool:
-    """Return whether the format of that name is that of these files."""
-    return format_name == f"{ASSIGNMENTS_DIALECT.name}-bank"
+def in_order(raw: Json) -> Json:
+    """Return a line with its keys, and those of its nuggets, in nuggetizer's order, unknown ones last."""
+    nuggets = [_sorted(nugget, NUGGET_KEYS) for nugget in raw["nuggets"]]
+    return _sorted(raw | {"nuggets": nuggets}, KEYS)
+
+
+def _sorted(raw: Json, keys: Sequence[str]) -> Json:
+    return {key: raw[key] for key in keys if key in raw} | raw
 
 
 def assignment_of(rating: int | None, *, full: int = FULL, partial: int = PARTIAL) -> str:

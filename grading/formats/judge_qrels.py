@@ -17,6 +17,8 @@ from grading.formats.reading import encoded_lines
 from grading.formats.trec import numbered_qrels
 from grading.types import MAX_RATING, ItemKind, Outcome, Purpose, Qrel
 
+QRELS = "trec-qrels"
+"""The name of their format, which is that of people's judgments too."""
 FILE_MD5 = "file_md5"
 """The option of a grader whose labels came in one file: labels of another file are another grader's."""
 _CLASSES = {top: f"Qrels-0-{top}" for top in range(1, MAX_RATING + 1)}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grading.formats.assignments import PEOPLE
 from grading.formats.graded_records import DIRECT_ITEM, GradedLine
 from grading.formats.judge_qrels import (
     FILE_MD5,
@@ -52,6 +53,9 @@ class JudgeImporter:
         known = self._digests()
         for file in files:
             judge = judges[file.path]
+            if judge == PEOPLE:
+                problem = f"the labels are by {PEOPLE}, expected a grader's name: people's are judgments (--qrels)"
+                raise FilePosition(file.path).error(problem)
             before = known.setdefault(judge, file.md5)
             if before != file.md5:
                 problem = (
