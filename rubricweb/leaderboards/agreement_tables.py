@@ -70,8 +70,8 @@ def between_lines(pairs: Sequence[Between], *, min_grade: int) -> list[Line]:
             "second_min_grade": lowest(row.second, min_grade),
             "passages": row.n,
             "kappa": row.kappa,
-            "kappa_low": row.interval.low,
-            "kappa_high": row.interval.high,
+            "kappa_low": none_if_nan(row.interval.low),
+            "kappa_high": none_if_nan(row.interval.high),
             "graded_kappa": row.graded,
             "weighted_kappa": row.weighted,
         }

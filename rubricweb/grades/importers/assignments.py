@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grading import types
-from grading.formats.assignments import PEOPLE, PROMPT_CLASS, RATINGS, AssignedAnswer, read_assigned
+from grading.formats.assignments import PEOPLE, RATINGS, AssignedAnswer, read_assigned
 from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from grading.formats.graded_records import GradedPassage
 from grading.formats.ids import text_md5
@@ -139,9 +139,7 @@ class AssignmentImporter:
         for one in placed:
             self._rows.passages.pool(topic, [(one.doc_id, one.text)], at=one.at)
             ranking = types.Ranking(one.run.run_tag, topic.query_id, (one.doc_id,), (1.0,))
-            write_rankings(
-                one.run, {topic: ranking}, self._tally, at=one.at, is_replacing=self._is_replacing
-            )
+            write_rankings(one.run, {topic: ranking}, self._tally, at=one.at, is_replacing=self._is_replacing)
         return placed
 
     def _place(self, topic: Topic, answer: AssignedAnswer) -> _Placed:

@@ -243,9 +243,7 @@ class _Import:
         rows = self.topics, self.passages, self.banks, self.grades
         self.judges = JudgeImporter(collection, tally, rows)
         self.work = Work(collection, self.topics, Accounts(collection), tally, is_replacing=files.replace)
-        importers = Importers(
-            self.topics, self.passages, self.runs, self.responses, self.banks, self.grades
-        )
+        importers = Importers(self.topics, self.passages, self.runs, self.responses, self.banks, self.grades)
         self.assignments = AssignmentImporter(self.work, importers)
         self.ratings = RatingImporter(self.work, self.judgments)
         self.rating_events = RatingEventImporter(self.work)

@@ -54,7 +54,9 @@ class JudgeImporter:
         for file in files:
             judge = judges[file.path]
             if judge == PEOPLE:
-                problem = f"the labels are by {PEOPLE}, expected a grader's name: people's are judgments (--qrels)"
+                problem = (
+                    f"the labels are by {PEOPLE}, expected a grader's name: people's are judgments (--qrels)"
+                )
                 raise FilePosition(file.path).error(problem)
             before = known.setdefault(judge, file.md5)
             if before != file.md5:

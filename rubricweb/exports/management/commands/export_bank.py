@@ -48,7 +48,9 @@ class Command(OperatorCommand):
         dialect = BY_NAME[options["dialect"]]
         by = _author(row, options["by"]) if options["by"] else None
         if by and dialect is not ASSIGNMENTS_DIALECT:
-            raise CommandError("--by goes with --dialect assign: other dialects have no assignments of answers")
+            raise CommandError(
+                "--by goes with --dialect assign: other dialects have no assignments of answers"
+            )
         export = bank_export(scope, dialect, by=by)
         if export.refusals:
             reasons = map(str, export.refusals)

@@ -219,7 +219,9 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
     text = "the judge who gave the labels of the --labels before or after it; repeatable"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
-    text = f"who made the --assignments: {PEOPLE}, or the name of a grader; once for all files, or once for each"
+    text = (
+        f"who made the --assignments: {PEOPLE}, or the name of a grader; once for all files, or once for each"
+    )
     parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
     parser.add_argument("--scale", type=int, choices=range(1, MAX_RATING + 1), metavar="N", help=text)
