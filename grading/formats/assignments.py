@@ -1,4 +1,4 @@
-"""Assignments of nuggets to whole answers, as nuggetizer writes them and NIST published those of TREC RAG 2024.
+"""Assignments of nuggets to whole answers, as nuggetizer writes them, and NIST did for TREC RAG 2024.
 
 A line is an answer of a run with all nuggets of its topic. The file does not say who assigned them: whoever
 imports it does. `failed` (in old files `fail`) is no label: no reply could be read.

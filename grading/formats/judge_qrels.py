@@ -55,8 +55,8 @@ def read_judge(path: Path) -> JudgeFile:
         first, before = labels.setdefault((qrel.query_id, qrel.doc_id), (line, qrel))
         if before.relevance != qrel.relevance:
             problem = (
-                f"{qrel.doc_id} has label {qrel.relevance} for {qrel.query_id} and label {before.relevance} on "
-                f"line {first}, expected one label a passage"
+                f"{qrel.doc_id} has label {qrel.relevance} for {qrel.query_id} and label "
+                f"{before.relevance} on line {first}, expected one label a passage"
             )
             raise BadFormat(problem, file=path.name, line=line)
     return JudgeFile(path, tuple(labels.values()), _md5(path))

@@ -97,4 +97,7 @@ class UnmodelledFields:
                 f"{self._file}: sub-nuggets that are kept with their items and not graded: {nested:,}"
             )
         if self._dialect.name == "assign":
-            self._tally.note(f"{self._file}: assignments are kept with the rubric; they become no grades")
+            self._tally.note(
+                f"{self._file}: assignments are kept with the rubric; they become grades where their author "
+                "is named (--assignments FILE --by NAME)"
+            )

@@ -67,10 +67,8 @@ def assignment_lines(scope: BankScope, config: GraderConfig) -> list[BankLine]:
             if answer.shown_tag != answer.run_tag:
                 raw |= dict.fromkeys(raw.keys() & set(RUN_KEYS), answer.shown_tag)
             written.append(_line(answer, raw, _nuggets(answer, config, line.line["nuggets"])))
-    for answer in answers.values():
-        if answer.ratings:
-            written.append(_line(answer, _new(answer), _nuggets(answer, config)))
-    return written
+    graded_here = (answer for answer in answers.values() if answer.ratings)
+    return [*written, *(_line(answer, _new(answer), _nuggets(answer, config)) for answer in graded_here)]
 
 
 def _answers(scope: BankScope, config: GraderConfig) -> Iterator[_Answer]:

@@ -91,7 +91,7 @@ class OptionsForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MAX_RATING,
-        help_text="The top of the scale of judges' qrels, which begins at 0. Empty: the highest in all files.",
+        help_text="The top of the scale of judges' qrels, which begins at 0. Empty: the highest in all.",
     )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",

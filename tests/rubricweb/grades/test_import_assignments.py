@@ -166,5 +166,5 @@ def test_another_assignment_of_an_author_is_refused(folder):
 def test_topics_that_nobody_may_add_are_left_out(folder):
     document = folder.load("--queries", folder.queries(**{"1": "leaves"}), *BY_JUDGE)
     assert "left out 2 answers to 1 topics that the collection lacks" in " ".join(document["notes"])
-    with pytest.raises(CommandError, match="assigned_answers.jsonl:1: no topic of the file is known"):
+    with pytest.raises(CommandError, match=r"assigned_answers.jsonl:1: no topic of the file is known"):
         folder.load("--queries", folder.queries(q="leaves"), *BY_JUDGE, slug="other")

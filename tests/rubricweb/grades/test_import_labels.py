@@ -95,7 +95,7 @@ def test_bad_labels_of_judges_change_nothing(folder, text, options, message):
 
 def test_other_labels_are_another_judges(folder):
     folder.load(*judged(folder))
-    with pytest.raises(CommandError, match="gpt v1 has labels of another file .* expected another name"):
+    with pytest.raises(CommandError, match=r"gpt v1 has labels of another file .* expected another name"):
         folder.load(*judged(folder, text="t1 0 d1 2\n"))
     with pytest.raises(CommandError, match="by people, expected a grader's name"):
         folder.load(*judged(folder, judge="people"))
@@ -106,7 +106,7 @@ def test_labels_of_unknown_topics_are_left_out(folder):
     text = "t1 0 d1 1\nt9 0 d1 1\n"
     document = folder.load("--queries", folder.queries(), *judged(folder, text=text))
     assert "a.qrels: left out 1 labels of 1 topics that the collection lacks" in document["notes"]
-    with pytest.raises(CommandError, match="b.qrels:1: no topic of the file is known"):
+    with pytest.raises(CommandError, match=r"b.qrels:1: no topic of the file is known"):
         folder.load("--queries", folder.queries(), *judged(folder, "b.qrels", "t9 0 d1 1\n", "b"))
 
 

@@ -44,10 +44,10 @@ REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
-    "--labels": "labels of a grader, never judgments: qrels of a judge, with --labeller, repeatable in pairs; "
-    "or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
-    "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), with --by: answers, nuggets and "
-    "grades; repeatable",
+    "--labels": "labels of a grader, never judgments: qrels of a judge, with --labeller, repeatable in "
+    "pairs; or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
+    "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), with --by: answers, "
+    "nuggets and grades; repeatable",
     "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
     "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
     "autojudge-annotate export them; repeatable",
@@ -133,12 +133,15 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
 
 
 def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
-    """Return who made the labels or assignments of each file. Raises CommandError for a file without a name."""
+    """Return who made the labels or assignments of each file.
+
+    Raises CommandError for a file without a name.
+    """
     assigned, by = options["assignments"], [name.strip() for name in options["by"]]
     if (assigned or by) and (not all(by) or len(by) not in (1, len(assigned)) or not assigned):
         raise CommandError(
-            f"{len(assigned)} --assignments and {len(by)} --by, expected --by {PEOPLE} or --by NAME for all files "
-            "or for each: a file does not say who assigned the nuggets"
+            f"{len(assigned)} --assignments and {len(by)} --by, expected --by {PEOPLE} or --by NAME for all "
+            "files or for each: a file does not say who assigned the nuggets"
         )
     return _judges(options) | dict(zip(assigned, by * len(assigned) if len(by) == 1 else by, strict=False))
 
