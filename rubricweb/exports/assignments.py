@@ -82,11 +82,11 @@ def _answers(scope: BankScope, config: GraderConfig) -> Iterator[_Answer]:
         ratings, nuggets = _by_passage(graded[topic.topic_id]), items.get(topic.query_id, [])
         for pk, shown_tag, doc_ids in zip(pool.run_pks, pool.run_tags, topic.ranked, strict=True):
             response = responses.get((topic.topic_id, pk))
-            if response is not None and len(doc_ids or ()) == 1:
+            if response is not None and doc_ids is not None and len(doc_ids) == 1:
                 text = " ".join(sentence["text"] for sentence in response.sentences)
-                rated = {i.item_id for i in nuggets} & ratings.get(doc_ids[0], {}).keys()
-                of_items = {uid: ratings[doc_ids[0]][uid] for uid in rated}
-                yield _Answer(response.topic, tags[pk], shown_tag, text, nuggets, of_items)
+                of_passage = ratings.get(doc_ids[0], {})
+                rated = {i.item_id: of_passage[i.item_id] for i in nuggets if i.item_id in of_passage}
+                yield _Answer(response.topic, tags[pk], shown_tag, text, nuggets, rated)
 
 
 def _responses(bank: Bank) -> dict[tuple[int, int], Response]:
