@@ -81,6 +81,7 @@ class AssignmentImporter:
         self._work, self._rows, self._is_replacing = work, rows, work.is_replacing
         self._collection = work.collection
         self._topics: dict[int, _TopicRows] = {}
+        self._runs: dict[str, Run] = {}
         self._cut: set[str] = set()
 
     @property
@@ -161,11 +162,16 @@ class AssignmentImporter:
         elif stored is not None:
             self._tally.of("responses").unchanged += 1
         if stored is None:
-            run = self._rows.runs.run_of_file(answer.run_id)
+            run = self._run(answer.run_id)
             stored = Response.objects.create(run=run, topic=topic, **_fields(answer.text))
             rows.responses[answer.run_id] = stored
             self._tally.of("responses").new += 1
         return self._passage(answer, stored, rows)
+
+    def _run(self, run_tag: str) -> Run:
+        if run_tag not in self._runs:
+            self._runs[run_tag] = self._rows.runs.run_of_file(run_tag)
+        return self._runs[run_tag]
 
     def _rows_of(self, topic: Topic) -> _TopicRows:
         if topic.pk not in self._topics:
@@ -191,7 +197,7 @@ class AssignmentImporter:
         """Return the response of the run of whole answers beside one whose sentences are passages."""
         run_tag = stored.run.run_tag + WHOLE_SUFFIX
         if run_tag not in rows.responses:
-            run = self._rows.runs.run_of_file(run_tag)
+            run = self._run(run_tag)
             rows.responses[run_tag] = Response.objects.create(
                 run=run,
                 topic=rows.topic,
