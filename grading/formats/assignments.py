@@ -45,7 +45,7 @@ class AssignedAnswer:
     run_id: str
     text: str
     """The answer, as the file has it; it may be empty."""
-    words: tuple[str, ...]
+    assignments: tuple[str, ...]
     """The assignment of each nugget, by the file's word."""
     foreign: Json
     """The line as it was read."""
@@ -66,7 +66,7 @@ class AssignedAnswer:
     def grades(self, by: str) -> list[ImportedGrade]:
         """Return the assignments as grades of the grader of that name."""
         grader = GradedBy(ItemKind.NUGGET, by, PROMPT_CLASS, Purpose.RATE)
-        pairs = zip(self.bank_line.items, self.words, strict=True)
+        pairs = zip(self.bank_line.items, self.assignments, strict=True)
         return [_grade(item.item_id, word, grader) for item, word in pairs]
 
 
@@ -85,7 +85,7 @@ def read_assigned(paths: Iterable[Path]) -> list[AssignedAnswer]:
         if before is not answer:
             problem = f"run {answer.run_id} answers topic {answer.query_id} here and in {before.place}"
             raise _error(answer, f"{problem}, expected one answer a run and topic")
-        if answer.words:
+        if answer.assignments:
             _refuse_other_nuggets(answer, first_of_topic.setdefault(answer.query_id, answer))
     return answers
 
@@ -139,8 +139,8 @@ def _answer(raw: Json, source: Source, path: Path) -> AssignedAnswer:
         raise BadFormat(f"answer_text is {brief(text)}, expected the text of the answer")
     if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
         raise BadFormat(f"response_length is {brief(length)}, expected a number of words")
-    words = tuple(_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
-    return AssignedAnswer(line, run_id, text, words, raw, path)
+    assignments = tuple(_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
+    return AssignedAnswer(line, run_id, text, assignments, raw, path)
 
 
 def _word(nugget: Json, place: str) -> str:
@@ -158,7 +158,7 @@ def _refuse_other_nuggets(answer: AssignedAnswer, first: AssignedAnswer) -> None
     """Raise `BadFormat` where the answer has other nuggets than the first of its topic."""
     if answer is first:
         return
-    listed = ([(n["text"], n["importance"]) for n in one.foreign["nuggets"]] for one in (answer, first))
+    listed = ([(n["text"], n["importance"]) for n in each.foreign["nuggets"]] for each in (answer, first))
     for place, (here, there) in enumerate(zip_longest(*listed)):
         if here != there:
             problem = (

@@ -106,11 +106,11 @@ class AssignmentImporter:
         placed = {topic: self._place_all(topic, listed) for topic, listed in by_topic.items()}
         for topic, listed in placed.items():
             self._grade(topic, listed, author)
-        place = {id(answer): number for number, answer in enumerate(answers)}
+        number_of = {id(answer): number for number, answer in enumerate(answers)}
         kept = [
-            (topic, _kept(one, author, place[id(one.answer)]))
+            (topic, _kept(row, author, number_of[id(row.answer)]))
             for topic, listed in placed.items()
-            for one in listed
+            for row in listed
         ]
         is_new = keep_lines(bank, kept)
         self._tally.of("banks").changed += is_new and not self._tally.of("banks").new
@@ -121,26 +121,26 @@ class AssignmentImporter:
         topics = self._rows.topics
         if not topics.is_closed:
             return answers
-        known = [answer for answer in answers if answer.query_id in topics.by_query_id]
+        answerable = [answer for answer in answers if answer.query_id in topics.by_query_id]
         unknown = dict.fromkeys(a.query_id for a in answers if a.query_id not in topics.by_query_id)
-        if not known:
+        if not answerable:
             problem = "no topic of the file is known, expected answers to the queries given"
             raise FilePosition(answers[0].path, answers[0].line).error(problem)
         if unknown:
-            number = len(answers) - len(known)
+            number = len(answers) - len(answerable)
             self._tally.note(
                 f"{answers[0].path.name}: left out {number:,} answers to {len(unknown)} topics that the "
                 f"collection lacks{topics.lookalikes(unknown)}"
             )
-        return known
+        return answerable
 
     def _place_all(self, topic: Topic, answers: list[AssignedAnswer]) -> list[_Placed]:
         """Give every answer its response and its passage."""
         placed = [self._place(topic, answer) for answer in answers]
-        for one in placed:
-            self._rows.passages.pool(topic, [(one.doc_id, one.text)], at=one.at)
-            ranking = types.Ranking(one.run.run_tag, topic.query_id, (one.doc_id,), (1.0,))
-            write_rankings(one.run, {topic: ranking}, self._tally, at=one.at, is_replacing=self._is_replacing)
+        for row in placed:
+            self._rows.passages.pool(topic, [(row.doc_id, row.text)], at=row.at)
+            ranking = types.Ranking(row.run.run_tag, topic.query_id, (row.doc_id,), (1.0,))
+            write_rankings(row.run, {topic: ranking}, self._tally, at=row.at, is_replacing=self._is_replacing)
         return placed
 
     def _place(self, topic: Topic, answer: AssignedAnswer) -> _Placed:
@@ -225,12 +225,12 @@ class AssignmentImporter:
         Those of people are ratings too: the grades are the board as it was published and never change, while
         the ratings are what graders are checked against, and people here may add to them.
         """
-        doc_ids = [one.doc_id for one in placed]
+        doc_ids = [row.doc_id for row in placed]
         passage_of = dict(self._work.passages(doc_ids))
-        nuggets = {i.item_id: ItemKind.NUGGET for one in placed for i in one.answer.bank_line.items}
+        nuggets = {i.item_id: ItemKind.NUGGET for row in placed for i in row.answer.bank_line.items}
         revision_of = self._rows.banks.graded_wordings(topic, nuggets, at=placed[0].at)
         passages = [
-            GradedPassage(one.doc_id, one.text, [], [], list(one.answer.grades(author))) for one in placed
+            GradedPassage(row.doc_id, row.text, [], [], list(row.answer.grades(author))) for row in placed
         ]
         self._rows.grades.add(GradedCells(topic, passages, revision_of, passage_of, placed[0].at))
         if author == PEOPLE:
@@ -243,12 +243,12 @@ class AssignmentImporter:
         channel = self._collection.channel
         ratings = [
             (
-                Cell(topic.pk, revision_of[item.item_id], passage_of[one.doc_id], channel),
-                self._people,
+                Cell(topic.pk, revision_of[item.item_id], passage_of[row.doc_id], channel),
+                self._pooled_author,
                 RATINGS[word],
             )
-            for one in placed
-            for item, word in zip(one.answer.bank_line.items, one.answer.words, strict=True)
+            for row in placed
+            for item, word in zip(row.answer.bank_line.items, row.answer.assignments, strict=True)
             if word in RATINGS
         ]
         new, changed, unchanged = add_imported(ratings, channel=channel)
@@ -257,13 +257,13 @@ class AssignmentImporter:
         counts.unchanged += unchanged
 
     @cached_property
-    def _people(self) -> User:
+    def _pooled_author(self) -> User:
         """Return the account that stands for people whose names no file has."""
         return self._work.accounts.outside(PEOPLE)
 
     def _note(self, answers: list[AssignedAnswer]) -> None:
         name = answers[0].path.name
-        empty = [answer for answer in answers if not answer.words]
+        empty = [answer for answer in answers if not answer.assignments]
         if empty:
             listed = some(f"{answer.run_id} on {answer.query_id}" for answer in empty)
             self._tally.note(f"{name}: answers to which no nugget was assigned, which count 0: {listed}")
@@ -289,9 +289,9 @@ def _fields(text: str) -> dict[str, object]:
     }
 
 
-def _kept(one: _Placed, author: str, place: int) -> KeptLine:
+def _kept(row: _Placed, author: str, number: int) -> KeptLine:
     """Return the line to keep: without the answer's text where its response has the same."""
-    raw = one.answer.foreign
-    if one.text == raw["answer_text"]:
+    raw = row.answer.foreign
+    if row.text == raw["answer_text"]:
         raw = {key: value for key, value in raw.items() if key != "answer_text"}
-    return KeptLine(author, one.run.run_tag, place, dict(raw))
+    return KeptLine(author, row.run.run_tag, number, dict(raw))

@@ -50,7 +50,7 @@ class JudgeImporter:
         if scale is None:
             names = some(path.name for path in paths)
             self._tally.note(f"{names}: the scale is 0 to {top}, by the highest label; --scale names another")
-        known = self._digests()
+        digests = self._digests()
         for file in files:
             judge = judges[file.path]
             if judge == PEOPLE:
@@ -58,7 +58,7 @@ class JudgeImporter:
                     f"the labels are by {PEOPLE}, expected a grader's name: people's are judgments (--qrels)"
                 )
                 raise FilePosition(file.path).error(problem)
-            before = known.setdefault(judge, file.md5)
+            before = digests.setdefault(judge, file.md5)
             if before != file.md5:
                 problem = (
                     f"{judge} has labels of another file (md5 {before}), expected another name for these, "
