@@ -12,8 +12,8 @@ from grading.formats.assignments import ASSIGNED, read_assignment_file
 from grading.formats.base import Content, Format
 from grading.formats.judge_qrels import QRELS, read_judge
 from grading.segmentation import PassagesOf
-from rubricweb.corpus.importers.judgments import SeveralJudgments
-from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
+from rubricweb.corpus.import_judgments import SeveralJudgments
+from rubricweb.grades.import_collection import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import, ImportFile
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from grading.formats.banks import BY_NAME, write_bank
 from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
-from rubricweb.banks.command_arguments import named_bank, named_version
+from rubricweb.banks.access import named_bank, named_version
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand

@@ -22,9 +22,9 @@ from grading.segmentation import PassagesOf
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.importers.judgments import SeveralJudgments
+from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import (
+from rubricweb.grades.import_collection import (
     DEFAULT_BANK,
     NUGGET_GRADER,
     ImportFiles,

@@ -18,11 +18,10 @@ from grading.formats.judge_qrels import (
 )
 from grading.types import ItemKind
 from rubricweb.banks.importers import BankImporter
-from rubricweb.corpus.importers.base import FilePosition, Tally, some
-from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, some
+from rubricweb.corpus.import_passages import PassageImporter
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.importers.grades import GradedCells, GradeImporter
+from rubricweb.grades.import_grades import GradedCells, GradeImporter
 from rubricweb.grades.selectors import graders
 
 

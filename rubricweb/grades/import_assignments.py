@@ -21,15 +21,14 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.importers import BankImporter
 from rubricweb.banks.kept_assignments import KeptLine, keep_lines
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, fitting_name, some
-from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.responses import ResponseImporter
-from rubricweb.corpus.importers.runs import TAG_LIMIT, RunImporter, write_rankings
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, fitting_name, some
+from rubricweb.corpus.import_passages import PassageImporter
+from rubricweb.corpus.import_responses import ResponseImporter
+from rubricweb.corpus.import_runs import TAG_LIMIT, RunImporter, write_rankings
 from rubricweb.corpus.models import Ranking, Response, Run, Topic
 from rubricweb.grades.human_ratings import Cell, add_imported
-from rubricweb.grades.importers.grades import NAME_LIMIT, GradedCells, GradeImporter
-from rubricweb.grades.importers.people import Work
+from rubricweb.grades.import_grades import NAME_LIMIT, GradedCells, GradeImporter
+from rubricweb.grades.import_ratings import WorkOfPeople
 
 WHOLE_SUFFIX = "-whole"
 """End of the tag of a run whose passages are the whole answers of another."""
@@ -77,7 +76,7 @@ class _TopicRows:
 class AssignmentImporter:
     """An importer of assignment files, each with its author."""
 
-    def __init__(self, work: Work, rows: Importers) -> None:
+    def __init__(self, work: WorkOfPeople, rows: Importers) -> None:
         self._work, self._rows, self._is_replacing = work, rows, work.is_replacing
         self._collection = work.collection
         self._topics: dict[int, _TopicRows] = {}
