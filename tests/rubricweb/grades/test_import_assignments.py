@@ -43,9 +43,9 @@ def scores(measure: str, llm: str, *options: str) -> dict[str, float]:
     return {row["run_tag"]: row["score"] for row in json.loads(out.getvalue())["rows"]}
 
 
-def exported(by: str, bank: str = "main") -> list[object]:
+def exported(by: str, slug: str = "autumn") -> list[object]:
     out = io.StringIO()
-    call_command("export_bank", "autumn", bank, "--dialect", "assign", "--by", by, stdout=out)
+    call_command("export_bank", slug, "main", "--dialect", "assign", "--by", by, stdout=out)
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -168,3 +168,11 @@ def test_topics_that_nobody_may_add_are_left_out(folder):
     assert "left out 2 answers to 1 topics that the collection lacks" in " ".join(document["notes"])
     with pytest.raises(CommandError, match=r"assigned_answers.jsonl:1: no topic of the file is known"):
         folder.load("--queries", folder.queries(q="leaves"), *BY_JUDGE, slug="other")
+
+
+def test_an_archive_has_the_lines_that_were_kept(folder, tmp_path):
+    folder.load("--assignments", SAMPLE, "--by", "people")
+    call_command("archive", "autumn", out=tmp_path / "autumn.zip", stderr=io.StringIO())
+    quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    call_command("restore", tmp_path / "autumn.zip", slug="winter", **quiet)
+    assert exported("people", "winter") == LINES
