@@ -170,7 +170,9 @@ def test_two_authors_may_come_in_one_import(sea, folder):
     folder.load(*files, "--by", "people", "--by", "opus", slug="autumn")
     assert [rater.name for rater in raters(sea)] == ["People", "opus"]
     assert LabelledAnswer.objects.count() == 2
-    with pytest.raises(CommandError, match="2 --by and 1 --support-labels, expected --by people"):
+    with pytest.raises(
+        CommandError, match="1 --assignments and --support-labels, and 2 --by, expected --by people"
+    ):
         folder.load(*files[:2], "--by", "people", "--by", "opus", slug="autumn")
 
 
@@ -290,10 +292,10 @@ def test_the_browser_asks_whose_labels_they_are_imports_and_undoes(sea, client_o
     batch = worked(Import.objects.get())
     assert (batch.files.get().format, batch.files.get().read) == ("support-answers", "3 labels")
     assert "labels without an author" in batch.problem
-    options = {"bank_name": "main", "labels_by": "people"}
-    client.post(f"{page}{batch.pk}/check/", options)
+    file = f"{page}{batch.pk}/files/{batch.files.get().pk}/"
+    client.post(file, {"deed": "author", "author": "people"})
     assert not worked(batch).problem
-    client.post(f"{page}{batch.pk}/start/", options)
+    client.post(f"{page}{batch.pk}/start/", {"bank_name": "main"})
     assert worked(batch).is_imported
     assert rows_of(sea)["gamma"].precision.value == 0.75
     client.post(f"{page}{batch.pk}/undo/")

@@ -16,8 +16,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
+from grading.formats.assignments import PEOPLE
 from grading.formats.base import Content
 from grading.segmentation import PassagesOf
+from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.import_judgments import SeveralJudgments
@@ -34,7 +36,6 @@ FILES = {
     "--queries": "topics: TSV, JSON dictionary of query id and text, or JSON lines of AutoJudge, RAGTIME, "
     "RAG'25 or BioGen",
     "--qrels": "human judgments as TREC qrels",
-    "--labels": "output of UMBRELA: labels of a grader, 0 to 3, or 0 to 4 where it has a 4; with --labels-of",
     "--labels-of": "the reranker requests that UMBRELA labelled, in their order",
     "--official": "official leaderboard: JSON of ranks, TSV with the header run_tag and rank or score, "
     "a board that was exported as TSV or JSON, output of trec_eval, or a leaderboard of AutoJudge",
@@ -43,6 +44,10 @@ REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
+    "--labels": "labels of a grader, never judgments: qrels of a judge, with --labeller, repeatable in "
+    "pairs; or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
+    "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), with --by: answers, "
+    "nuggets and grades; repeatable",
     "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
     "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
     "autojudge-annotate export them; repeatable",
@@ -129,14 +134,33 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
 
 
 def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
-    """Return who made the labels of each file. Raises CommandError where the names do not fit the files."""
-    files, names = options["support_labels"], [name.strip() for name in options["by"]]
-    if names and (not all(names) or len(names) not in (1, len(files))):
+    """Return who made the labels or assignments of each file.
+
+    Raises CommandError for a file without a name; labels of support may say themselves whose they are.
+    """
+    assigned, by = options["assignments"], [name.strip() for name in options["by"]]
+    files = [*assigned, *options["support_labels"]]
+    if (assigned or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
         raise CommandError(
-            f"{len(names)} --by and {len(files)} --support-labels, expected --by people or --by NAME for all "
-            "files, or for each"
+            f"{len(files)} --assignments and --support-labels, and {len(by)} --by, expected --by {PEOPLE} or "
+            "--by NAME for all files or for each, assignments first: a file does not say who labelled"
         )
-    return dict(zip(files, names * len(files) if len(names) == 1 else names, strict=False))
+    return _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
+
+
+def _judges(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
+    """Return whose labels each file of qrels has. Raises CommandError for a file without a name."""
+    labels, names = options["labels"], [name.strip() for name in options["labeller"]]
+    if options["labels_of"]:
+        if len(labels) != 1 or names:
+            raise CommandError("--labels-of goes with one --labels, the output of UMBRELA, and no --labeller")
+        return {}
+    if len(labels) != len(names) or not all(names):
+        raise CommandError(
+            f"{len(labels)} --labels and {len(names)} --labeller, expected a name for each file of qrels: a "
+            "file does not say whose labels it has (output of UMBRELA: --labels-of)"
+        )
+    return dict(zip(labels, names, strict=True))
 
 
 def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
@@ -168,14 +192,17 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         is_segmenting=options["segment"],
         candidates_run=options["candidates_run"],
         graded=tuple(options["graded"]),
-        labels=options["labels"],
+        labels=options["labels"][0] if options["labels_of"] else None,
         labels_of=options["labels_of"],
+        judge_labels=() if options["labels_of"] else tuple(options["labels"]),
+        scale=options["scale"],
+        assignments=tuple(options["assignments"]),
+        authors=_authors(options),
         nugget_grades=tuple(options["nugget_grades"]),
         ratings=tuple(options["ratings"]),
         flags=tuple(options["flags"]),
         votes=tuple(options["votes"]),
         support=tuple(options["support_labels"]),
-        authors=_authors(options),
         after_prediction_of=options["after_prediction_of"].strip(),
         nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
@@ -196,9 +223,13 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     """Add the options on what files of other tools do not state themselves."""
     text = "who made the --nugget-grades (%(default)s)"
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
-    text = "who made --support-labels that name nobody: people, or a model's name; for all files, or for each"
+    text = "the judge who gave the labels of the --labels before or after it; repeatable"
+    parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
+    text = f"who made the --assignments and --support-labels: {PEOPLE}, or a name; for all files or for each"
     parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
-    text = "the model whose labels people saw and corrected (default: they labelled from scratch)"
+    text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
+    parser.add_argument("--scale", type=int, choices=range(1, MAX_RATING + 1), metavar="N", help=text)
+    text = "the model whose labels of support people saw and corrected (default: they labelled from scratch)"
     parser.add_argument("--after-prediction-of", default="", metavar="NAME", help=text)
     text = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=text)
@@ -213,13 +244,13 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
 
 
 def _check(slug: str, files: ImportFiles) -> None:
-    if bool(files.labels) != bool(files.labels_of):
-        raise CommandError("--labels and --labels-of go together: the output names no topics or passages")
     given = (
         files.queries,
         files.passages,
         files.graded,
         files.labels,
+        files.judge_labels,
+        files.assignments,
         files.nugget_grades,
         files.ratings,
         files.flags,
@@ -273,7 +304,7 @@ def _lines(summary: ImportSummary) -> str:
 def _paths_of(files: ImportFiles) -> list[Path]:
     """Return all files of the import that exist, those of folders included."""
     named = [files.queries, files.qrels, files.official, files.runs, *files.run_files]
-    named += [files.labels, files.labels_of]
+    named += [files.labels, files.labels_of, *files.judge_labels, *files.assignments]
     named += [*files.passages, *files.graded, *files.nugget_grades, *files.banks, *files.responses]
     named += [*files.ratings, *files.flags, *files.votes, *files.support]
     paths = [path for path in named if path]
