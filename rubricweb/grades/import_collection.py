@@ -99,7 +99,7 @@ class ImportFiles:
     assignments: tuple[Path, ...] = ()
     """Assignments of nuggets to whole answers."""
     authors: Mapping[Path, str] = field(default_factory=dict)
-    """Who made what is in `judge_labels`, `assignments` and `support`: a name, or for the last two `people`."""
+    """Who made `judge_labels`, `assignments` and `support`: a name, or for the last two `people`."""
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
