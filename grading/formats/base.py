@@ -115,6 +115,7 @@ class Content(StrEnum):
     FLAGS = "flags and comments"
     VOTES = "votes on answers"
     SUPPORT = "labels of support"
+    LABELLED_ANSWERS = "answers with labels of support"
     LISTING = "listing"
 
 

@@ -16,6 +16,7 @@ from grading.formats.base import Content, Format
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
 from grading.formats.responses.conversion import FORMATS as RESPONSES
+from grading.formats.support_labels import LABELLED_ANSWERS
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
@@ -31,6 +32,7 @@ FORMATS: tuple[Format, ...] = (
     LABEL_STUDIO,
     AUTOJUDGE_ANNOTATE,
     *events.FORMATS,
+    LABELLED_ANSWERS,
     *official.FORMATS,
     *leaderboards.FORMATS,
     *listings.FORMATS,
