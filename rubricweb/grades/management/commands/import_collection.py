@@ -141,8 +141,8 @@ def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argpar
     files, by = options["assignments"] + options["support_labels"], [name.strip() for name in options["by"]]
     if (options["assignments"] or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
         raise CommandError(
-            f"{len(files)} --assignments and --support-labels, and {len(by)} --by: expected --by {PEOPLE} or "
-            "--by NAME for all files, or for each; a file does not say whose labels it has"
+            f"{len(files)} files of --assignments or --support-labels and {len(by)} --by, expected --by {PEOPLE} "
+            "or --by NAME for all files, or for each: a file does not say whose labels it has"
         )
     return _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
 
@@ -225,8 +225,8 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     text = "the judge who gave the labels of the --labels before or after it; repeatable"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
     text = (
-        f"who made the --assignments and then the --support-labels: {PEOPLE}, or the name of a grader; once for "
-        "all files, or once for each"
+        f"who made the --assignments, and then the --support-labels: {PEOPLE}, or the name of a grader; "
+        "once for all files, or once for each"
     )
     parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
