@@ -23,6 +23,7 @@ from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.schema import copy_test_database
 from tests.servers import give_each_table_its_own_keys
+from tests.states import empty_quickly_after_tests
 
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
@@ -80,6 +81,7 @@ def django_db_setup(django_db_setup, django_db_blocker):
     """The database, with keys that tell rows of different tables apart."""
     with django_db_blocker.unblock():
         give_each_table_its_own_keys()
+        empty_quickly_after_tests()
 
 
 @pytest.fixture(scope="session", autouse=True)
