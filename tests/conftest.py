@@ -6,7 +6,6 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.test import Client
 from hypothesis import settings
 
 from rubricweb.accounts.models import User
@@ -23,6 +22,7 @@ from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.schema import copy_test_database
 from tests.servers import give_each_table_its_own_keys
+from tests.sessions import signed_in
 from tests.states import empty_quickly_after_tests
 
 # A busy machine is no failure.
@@ -162,10 +162,5 @@ def outsider(db: None) -> User:
 @pytest.fixture
 def client_of():
     """`client_of(user)`: a browser in which `user` is signed in."""
-
-    def signed_in(user: User) -> Client:
-        client = Client()
-        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-        return client
 
     return signed_in

@@ -17,7 +17,6 @@ from uuid import uuid4
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response, expect
 
@@ -37,6 +36,7 @@ from tests.browser.slowness import slowed_down
 from tests.browser.waiting import PAUSE_MS, WAIT_MS
 from tests.five_topics import write_five_topics
 from tests.servers import url_of_test_database
+from tests.sessions import session_of
 from tests.states import SqliteState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -253,9 +253,7 @@ class People:
     def sign_in(self, username: str, **options: object) -> Page:
         """A page of a member's own context; `test_without_javascript` signs in by the form."""
         page = self.visit(**options)
-        client = Client()
-        client.force_login(User.objects.get(username=username), "django.contrib.auth.backends.ModelBackend")
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        session = session_of(User.objects.get(username=username))
         page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": self.url}])
         return page
 
