@@ -17,8 +17,8 @@ import redis
 from django.conf import settings
 from honcho.environ import parse_procfile
 
+from rubricweb.core.redaction import redacted
 from rubricweb.core.redis_server import ALLOW_STAND_IN
-from rubricweb.core.secrets import redacted
 from rubricweb.core.servers import redis_client
 
 START_SECONDS = 10

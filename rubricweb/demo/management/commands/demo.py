@@ -16,7 +16,7 @@ from environs import Env
 from grading.errors import GraderUnavailable
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
-from rubricweb.core.older_database import database_of_this_version
+from rubricweb.core.database import database_of_this_version
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import PASSWORD, SLUG, load_demo, make_run, publish, submit_runs
