@@ -134,7 +134,9 @@ def worker(_environment: dict[str, str], demo: Collection) -> Iterator[subproces
 @pytest.fixture
 def demo(transactional_db: None, redis_server, five_topics: Path, loaded: LoadedOnce) -> Collection:
     """Five topics of the demo collection, imported and graded by the lexical baseline."""
-    return loaded.collection(five_topics)
+    collection = loaded.collection(five_topics)
+    redis_server.flush()  # as it is where nothing was loaded
+    return collection
 
 
 class LoadedOnce:
