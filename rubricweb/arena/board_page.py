@@ -26,8 +26,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
 from rubricweb.grades import selectors
 from rubricweb.grades.raters import AddressForm, GraderForm, covered_from, raters
+from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
-from rubricweb.plots.svg import Picture
 
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")

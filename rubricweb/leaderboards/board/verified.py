@@ -32,6 +32,7 @@ from rubricweb.grades.human_matrices import CheckedGrades, corrected
 from rubricweb.grades.human_models import Draw, HumanStamp
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
+from rubricweb.leaderboards.board import BoardSpec, EstimateSample, RunEstimate
 from rubricweb.leaderboards.board.estimated import (
     MOST_UNSAMPLED,
     NOT_DRAWN,
@@ -43,7 +44,6 @@ from rubricweb.leaderboards.board.estimated import (
 )
 from rubricweb.leaderboards.board.scores import Basis, TopicItems, parts
 from rubricweb.leaderboards.board.sentences import AVOIDED, SEVERAL
-from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
 
 Mask = NDArray[np.bool_]
 Place = tuple[int, str]
