@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -21,6 +20,7 @@ from rubricweb.jobs import worker_state
 from rubricweb.support import labels
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+from tests.portable import is_portable
 from tests.schema import copy_test_database
 from tests.servers import give_each_table_its_own_keys
 from tests.sessions import signed_in
@@ -36,11 +36,6 @@ PBKDF2PasswordHasher.iterations = 1_000
 MAX_UNSTABLE = 3
 """More tests that fail first and pass when they are run again are a fault that chance must not hide."""
 
-DATABASE_FIXTURES = {"db", "transactional_db"}
-BROWSERS = {"client", "client_of"}
-SQL_OF_THEIR_OWN = {"api", "archives", "core", "exports", "grades", "imports", "jobs", "releases", "review"}
-"""Rooms with SQL for one database or the other, and those that hand out what is stored as it is stored."""
-
 
 def unstable_tests(config: pytest.Config) -> list[str]:
     """Ids of the tests that were run a second time and passed then."""
@@ -55,21 +50,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_portable(item):
             item.add_marker(pytest.mark.portable)
-
-
-def is_portable(item: pytest.Item) -> bool:
-    """Whether a test asks for no database, or for pages of a room that leaves all SQL to Django.
-
-    What reads and writes the rows of these pages has tests of its own, and `test_safe_requests` asks every
-    page on both databases.
-    """
-    fixtures = set(item.fixturenames)
-    if item.get_closest_marker("django_db") is None and DATABASE_FIXTURES.isdisjoint(fixtures):
-        return True
-    if BROWSERS.isdisjoint(fixtures) or item.get_closest_marker("concurrent"):
-        return False
-    folder, room = item.path.relative_to(Path(__file__).parent).parts[:2]
-    return folder == "rubricweb" and room not in SQL_OF_THEIR_OWN
 
 
 @pytest.hookimpl(trylast=True)
