@@ -170,7 +170,7 @@ def test_two_authors_may_come_in_one_import(sea, folder):
     folder.load(*files, "--by", "people", "--by", "opus", slug="autumn")
     assert [rater.name for rater in raters(sea)] == ["People", "opus"]
     assert LabelledAnswer.objects.count() == 2
-    with pytest.raises(CommandError, match="1 files of .* and 2 --by, expected --by people"):
+    with pytest.raises(CommandError, match=r"1 files of .* and 2 --by, expected --by people"):
         folder.load(*files[:2], "--by", "people", "--by", "opus", slug="autumn")
 
 

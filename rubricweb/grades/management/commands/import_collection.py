@@ -141,8 +141,8 @@ def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argpar
     files, by = options["assignments"] + options["support_labels"], [name.strip() for name in options["by"]]
     if (options["assignments"] or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
         raise CommandError(
-            f"{len(files)} files of --assignments or --support-labels and {len(by)} --by, expected --by {PEOPLE} "
-            "or --by NAME for all files, or for each: a file does not say whose labels it has"
+            f"{len(files)} files of --assignments or --support-labels and {len(by)} --by, expected --by "
+            f"{PEOPLE} or --by NAME for all files, or for each: a file does not say whose labels it has"
         )
     return _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
 
