@@ -22,7 +22,9 @@ UV = $(shell grep -oE '^uv==[0-9.]+' requirements/dev.txt)
 SOURCES = $(wildcard grading rubricweb tests bench manage.py .ci/pythons)
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
+# Of Chromium's tests two leave a third of two processors idle: they wait for each other's processes.
+BROWSER_ARGS ?= -n 3 --dist worksteal
 
 # Without compiled modules each process that the tests start takes twice as long to do so.
 unexport PYTHONDONTWRITEBYTECODE
@@ -57,7 +59,8 @@ check-fast: setup-test ## format, lint, types, import rules, migrations
 	$(MANAGE) makemigrations --check --dry-run
 
 check: check-fast ## check-fast, then every test on SQLite
-	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite
+	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite --ignore tests/browser
+	$(BIN)/pytest $(BROWSER_ARGS) --database sqlite tests/browser
 
 test: check ## check, then on PostgreSQL what depends on the database: in Chromium those that write at once
 	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models or portable)"

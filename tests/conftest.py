@@ -6,7 +6,6 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.test import Client
 from hypothesis import settings
 
 from rubricweb.accounts.models import User
@@ -21,8 +20,11 @@ from rubricweb.jobs import worker_state
 from rubricweb.support import labels
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+from tests.portable import is_portable
 from tests.schema import copy_test_database
 from tests.servers import give_each_table_its_own_keys
+from tests.sessions import signed_in
+from tests.states import empty_quickly_after_tests
 
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
@@ -34,8 +36,6 @@ PBKDF2PasswordHasher.iterations = 1_000
 MAX_UNSTABLE = 3
 """More tests that fail first and pass when they are run again are a fault that chance must not hide."""
 
-DATABASE_FIXTURES = {"db", "transactional_db"}
-
 
 def unstable_tests(config: pytest.Config) -> list[str]:
     """Ids of the tests that were run a second time and passed then."""
@@ -46,9 +46,9 @@ def unstable_tests(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as portable what asks for no database, before `-m` selects."""
+    """Mark as portable, before `-m` selects, what needs no second database."""
     for item in items:
-        if item.get_closest_marker("django_db") is None and DATABASE_FIXTURES.isdisjoint(item.fixturenames):
+        if is_portable(item):
             item.add_marker(pytest.mark.portable)
 
 
@@ -80,6 +80,7 @@ def django_db_setup(django_db_setup, django_db_blocker):
     """The database, with keys that tell rows of different tables apart."""
     with django_db_blocker.unblock():
         give_each_table_its_own_keys()
+        empty_quickly_after_tests()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -160,10 +161,5 @@ def outsider(db: None) -> User:
 @pytest.fixture
 def client_of():
     """`client_of(user)`: a browser in which `user` is signed in."""
-
-    def signed_in(user: User) -> Client:
-        client = Client()
-        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-        return client
 
     return signed_in

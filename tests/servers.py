@@ -15,6 +15,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -33,6 +34,9 @@ FAST_POSTGRES = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n
 # Before numpy and torch are loaded: on models this small, and beside a second pytest, threads only wait for
 # each other; and what a tiny model learns depends on their number.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Each connection to Redis looks for the version of redis-py in its files, which takes a millisecond.
+redis.utils.get_lib_version = cache(redis.utils.get_lib_version)
 
 
 stack = contextlib.ExitStack()

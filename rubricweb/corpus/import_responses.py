@@ -86,17 +86,17 @@ class ResponseImporter:
             gone, _ = topic.pool.filter(passage__doc_id__in=doc_ids - kept).delete()
             self._tally.of("pooled").changed += gone
 
-    def add(self, response: types.Response, topic: Topic, at: FilePosition) -> Response:
-        """Store a response that another file has beside its own content, and return its row."""
-        self._add(response, topic, at)
-        return self._read[response.run_tag].stored[topic.pk]
-
     def write_rankings(self) -> None:
         """Write the rankings of the responses that were read until now."""
         for run in self._read.values():
             if run.rankings:
                 write_rankings(run.row, run.rankings, self._tally, at=run.at, is_replacing=self._is_replacing)
                 run.rankings = {}
+
+    def add(self, response: types.Response, topic: Topic, at: FilePosition) -> Response:
+        """Store a response that another file has beside its own content, and return its row."""
+        self._add(response, topic, at)
+        return self._read[response.run_tag].stored[topic.pk]
 
     def _read_file(self, path: Path) -> None:
         unknown: list[tuple[str, FilePosition]] = []

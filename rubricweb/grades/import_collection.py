@@ -98,8 +98,6 @@ class ImportFiles:
     """Highest label of the scale of `judge_labels`; None for the highest that they have."""
     assignments: tuple[Path, ...] = ()
     """Assignments of nuggets to whole answers."""
-    authors: Mapping[Path, str] = field(default_factory=dict)
-    """Who made `judge_labels`, `assignments` and `support`: a name, or for the last two `people`."""
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
@@ -108,6 +106,8 @@ class ImportFiles:
     votes: tuple[Path, ...] = ()
     support: tuple[Path, ...] = ()
     """Flags, votes and labels of support from RubricWeb's Export, and those of NIST or RAGDoll by answer."""
+    authors: Mapping[Path, str] = field(default_factory=dict)
+    """Who made what is in files that name nobody, such as `judge_labels`: `people`, or a grader's name."""
     after_prediction_of: str = ""
     """The model whose labels of support the `authors` corrected; empty where they labelled from scratch."""
     nugget_grader: str = NUGGET_GRADER

@@ -94,10 +94,10 @@ class ImportOptions:
     """The run that the order of candidates in reranker requests makes; empty for none."""
     nugget_grader: str = NUGGET_GRADER
     """Who made grades of nuggets, which their files do not say."""
-    after_prediction_of: str = ""
-    """The model whose predictions the authors of labels of support corrected; empty for none."""
     scale: int | None = None
     """Highest label of judges' qrels; None for the highest in the files."""
+    after_prediction_of: str = ""
+    """The model whose predictions the authors of support labels corrected; empty for none."""
     replace: bool = False
 
     @classmethod
@@ -134,8 +134,8 @@ def files_of(batch: Import) -> ImportFiles:
         is_segmenting=options.is_segmenting,
         candidates_run=options.candidates_run,
         nugget_grader=options.nugget_grader,
-        after_prediction_of=options.after_prediction_of,
         authors=authors,
         scale=options.scale,
+        after_prediction_of=options.after_prediction_of,
         replace=options.replace,
     )

@@ -86,18 +86,18 @@ class OptionsForm(forms.Form):
         max_length=200,
         help_text="The model that gave the grades, which the file does not name.",
     )
-    after_prediction_of = forms.CharField(
-        label="After predictions of",
-        required=False,
-        max_length=200,
-        help_text="The model whose labels people saw and corrected. Empty: they labelled from scratch.",
-    )
     scale = forms.IntegerField(
         label="Highest label of the judges",
         required=False,
         min_value=1,
         max_value=MAX_RATING,
         help_text="The top of the scale of judges' qrels, which begins at 0. Empty: the highest in all.",
+    )
+    after_prediction_of = forms.CharField(
+        label="After predictions of",
+        required=False,
+        max_length=200,
+        help_text="The model whose labels people saw and corrected. Empty: they labelled from scratch.",
     )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",

@@ -23,7 +23,7 @@ WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "r
 AUTHOR_HELP = {
     QRELS: "Name a judge to import labels of a grader. Empty: human judgments.",
     ASSIGNED: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: nuggets alone.",
-    LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a model, whose labels these are.",
+    LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a grader. The file does not say whose labels it has.",
 }
 """By format of a file that does not say who made it."""
 
@@ -128,12 +128,12 @@ class Batch:
         return any(file.file.format == NUGGET_GRADES.name for file in self.files)
 
     @property
-    def has_labelled_answers(self) -> bool:
-        return any(file.file.format == LABELLED_ANSWERS.name for file in self.files)
-
-    @property
     def has_judges(self) -> bool:
         return any(file.file.format == QRELS and file.file.author for file in self.files)
+
+    @property
+    def has_labelled_answers(self) -> bool:
+        return any(file.file.format == LABELLED_ANSWERS.name for file in self.files)
 
     @property
     def is_ready(self) -> bool:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
-from django.test import Client
+from django.db import connection
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response, expect
 
@@ -28,14 +28,16 @@ from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.demo.loading import load_demo
+from rubricweb.demo.loading import SLUG, load_demo
 from rubricweb.grades.raters import raters
-from tests.browser import WORKED_ON, chromium
+from tests.browser import FORGET, WORKED_ON, chromium
 from tests.browser.inspector import Inspector
 from tests.browser.slowness import slowed_down
 from tests.browser.waiting import PAUSE_MS, WAIT_MS
 from tests.five_topics import write_five_topics
 from tests.servers import url_of_test_database
+from tests.sessions import session_of
+from tests.states import SqliteState
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
@@ -130,9 +132,32 @@ def worker(_environment: dict[str, str], demo: Collection) -> Iterator[subproces
 
 
 @pytest.fixture
-def demo(transactional_db: None, redis_server, five_topics: Path) -> Collection:
+def demo(transactional_db: None, redis_server, five_topics: Path, loaded: LoadedOnce) -> Collection:
     """Five topics of the demo collection, imported and graded by the lexical baseline."""
-    return load_demo(five_topics)
+    collection = loaded.collection(five_topics)
+    redis_server.flush()  # as it is where nothing was loaded
+    return collection
+
+
+class LoadedOnce:
+    """The five topics: SQLite has them back in no time, PostgreSQL loads them for every test."""
+
+    def __init__(self) -> None:
+        self._state: SqliteState | None = None
+
+    def collection(self, folder: Path) -> Collection:
+        if self._state is None:
+            collection = load_demo(folder)
+            if connection.vendor == "sqlite":
+                self._state = SqliteState()
+            return collection
+        self._state.put_back()
+        return Collection.objects.get(slug=SLUG)
+
+
+@pytest.fixture(scope="session")
+def loaded() -> LoadedOnce:
+    return LoadedOnce()
 
 
 @pytest.fixture(scope="session")
@@ -230,9 +255,7 @@ class People:
     def sign_in(self, username: str, **options: object) -> Page:
         """A page of a member's own context; `test_without_javascript` signs in by the form."""
         page = self.visit(**options)
-        client = Client()
-        client.force_login(User.objects.get(username=username), "django.contrib.auth.backends.ModelBackend")
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        session = session_of(User.objects.get(username=username))
         page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": self.url}])
         return page
 
@@ -271,6 +294,7 @@ def people(browser: Browser, server_url: str, demo: Collection) -> Iterator[Peop
 
     They leave before the database is emptied.
     """
+    urllib.request.urlopen(server_url + FORGET, timeout=WAIT_MS / 1_000).close()
     cast = People(browser, server_url)
     yield cast
     cast.leave()

@@ -1,19 +1,20 @@
-"""Tiny models, each trained once a session."""
+"""Tiny models, each trained once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tests.grading.kept_models import copy_model
 
 
 def _model(module: str) -> Callable[[pytest.TempPathFactory], Path]:
     @pytest.fixture(scope="session")
     def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made = tmp_path_factory.mktemp(module)
-        import_module(f"tests.grading.{module}").build(made)
+        copy_model(module, made)
         return made
 
     return folder

@@ -15,8 +15,9 @@ from tests.schema import copy_sqlite
 
 ROOT = Path(__file__).resolve().parents[3]
 PROCESS = """
-import json, os, signal, sys
+import json, os, signal, sys, traceback
 import django; django.setup()
+from django.urls import get_resolver
 from django.utils import timezone
 from rest_framework.test import APIClient
 from rubricweb.accounts.models import User
@@ -28,35 +29,50 @@ from rubricweb.submissions import files
 from rubricweb.submissions.models import Submission
 from tests.factories import CallFactory, CollectionFactory, MembershipFactory, TopicFactory
 
-place, dies, is_late = sys.argv[1:]
-if not User.objects.filter(username="owner").exists():
-    collection = CollectionFactory(slug="autumn")
-    TopicFactory(collection=collection, query_id="t1")
-    CallFactory(collection=collection)
-    MembershipFactory(collection=collection, user__username="owner", role="organizer")
-if is_late == "late":
-    KeptAnswer.objects.update(lease_until=timezone.now() - timezone.timedelta(seconds=1))
+get_resolver().url_patterns
 
 def die(*arguments, **named):
     os.kill(os.getpid(), signal.SIGKILL)
 
-holder, name = {
-    "nowhere": (None, ""),
-    "before the answer": (idempotency, "_keep"),
-    "while the file is kept": (files, "keep"),
-    "before the check": (imports, "start_check"),
-}[dies]
-if holder:
-    setattr(holder, name, die)
-client = APIClient()
-client.force_authenticate(User.objects.get(username="owner"))
-address = "/api/v1/collections/autumn/" + place
-answer = client.post(
-    address, b"t1\\twhy\\n", content_type="text/plain", headers={"Idempotency-Key": "a1", "host": "localhost"}
-)
-rows = {"imports": Import.objects.count(), "submissions": Submission.objects.count()}
-print(json.dumps([answer.status_code, answer.get("Retry-After"), answer.json().get("id"), rows]))
+def upload(place, dies, late):
+    if not User.objects.filter(username="owner").exists():
+        collection = CollectionFactory(slug="autumn")
+        TopicFactory(collection=collection, query_id="t1")
+        CallFactory(collection=collection)
+        MembershipFactory(collection=collection, user__username="owner", role="organizer")
+    if late:
+        KeptAnswer.objects.update(lease_until=timezone.now() - timezone.timedelta(seconds=1))
+    holder, name = {
+        "nowhere": (None, ""),
+        "before the answer": (idempotency, "_keep"),
+        "while the file is kept": (files, "keep"),
+        "before the check": (imports, "start_check"),
+    }[dies]
+    if holder:
+        setattr(holder, name, die)
+    client = APIClient()
+    client.force_authenticate(User.objects.get(username="owner"))
+    address = "/api/v1/collections/autumn/" + place
+    headers = {"Idempotency-Key": "a1", "host": "localhost"}
+    answer = client.post(address, b"t1\\twhy\\n", content_type="text/plain", headers=headers)
+    rows = {"imports": Import.objects.count(), "submissions": Submission.objects.count()}
+    return [answer.status_code, answer.get("Retry-After"), answer.json().get("id"), rows]
+
+for line in sys.stdin:
+    reader, writer = os.pipe()
+    if child := os.fork():
+        os.close(writer)
+        answer = open(reader).read()
+        print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), answer]), flush=True)
+        continue
+    try:
+        os.write(writer, json.dumps(upload(*json.loads(line))).encode())
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
 """
+"""It loads the product once, and each upload that it reads of is made by a child, which is a web process."""
 PLACES = {"imports": "imports/?name=queries.tsv", "submissions": "calls/1/submissions/?name=a.run&team=oak"}
 
 
@@ -65,22 +81,34 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         copy_sqlite(folder / "rubricweb.sqlite3")
-        self.environment = os.environ | {
+        environment = os.environ | {
             "RUBRIC_DATA_DIR": str(folder),
             "DATABASE_URL": f"sqlite:///{folder}/rubricweb.sqlite3",
             "DJANGO_SETTINGS_MODULE": "rubricweb.settings",
         }
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.parent = subprocess.Popen([sys.executable, "-c", PROCESS], cwd=ROOT, env=environment, **pipes)
 
-    def upload(
-        self, what: str, *, dies: str = "nowhere", late: bool = False
-    ) -> subprocess.CompletedProcess[bytes]:
-        command = [sys.executable, "-c", PROCESS, PLACES[what], dies, "late" if late else "at once"]
-        return subprocess.run(command, cwd=ROOT, env=self.environment, check=False, capture_output=True)
+    def upload(self, what: str, *, dies: str = "nowhere", late: bool = False) -> tuple[int, str]:
+        """Return how the process ended, and what it was answered."""
+        self.parent.stdin.write(json.dumps([PLACES[what], dies, late]) + "\n")
+        self.parent.stdin.flush()
+        code, answer = json.loads(self.parent.stdout.readline())
+        return code, answer
 
 
-def said(process: subprocess.CompletedProcess[bytes]) -> list[object]:
-    assert process.returncode == 0, process.stderr.decode()[-2_000:]
-    return json.loads(process.stdout.splitlines()[-1])
+@pytest.fixture
+def machine(tmp_path):
+    machine = Machine(tmp_path)
+    with machine.parent:
+        yield machine
+        machine.parent.stdin.close()
+
+
+def answered(ended: tuple[int, str]) -> list[object]:
+    code, answer = ended
+    assert code == 0
+    return json.loads(answer)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +120,12 @@ def said(process: subprocess.CompletedProcess[bytes]) -> list[object]:
         ("submissions", "before the answer", 201),
     ],
 )
-def test_an_upload_after_a_kill_is_answered_and_made_once(tmp_path, what, dies, status):
-    machine = Machine(tmp_path)
+def test_an_upload_after_a_kill_is_answered_and_made_once(machine, what, dies, status):
     killed = machine.upload(what, dies=dies)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2_000:]
-    answer = said(machine.upload(what))
+    assert killed[0] == -signal.SIGKILL
+    answer = answered(machine.upload(what))
     assert answer[0] == 409
     assert 0 < int(str(answer[1])) <= 60, "seconds after which it can be sent again"
-    again = said(machine.upload(what, late=True))
+    again = answered(machine.upload(what, late=True))
     assert (again[0], again[3][what]) == (status, 1)
-    assert said(machine.upload(what))[:3] == again[:3]
+    assert answered(machine.upload(what))[:3] == again[:3]

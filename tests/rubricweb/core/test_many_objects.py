@@ -37,6 +37,7 @@ def in_large(form: Form) -> tuple[int, int]:
     return len(repeated) * OBJECTS, sum(sizes[pattern] for pattern in repeated) * OBJECTS
 
 
+@pytest.mark.portable
 def test_forms_that_grow_with_the_collection_are_within_the_limits(
     collection, owner, assessor, client_of, settings
 ):

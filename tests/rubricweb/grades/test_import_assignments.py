@@ -145,9 +145,12 @@ def test_answers_whose_sentences_are_passages_get_a_run_of_whole_answers(folder)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--assignments", SAMPLE), r"1 --assignments and 0 --by, expected --by people or --by NAME"),
-        (("--by", "people"), r"0 --assignments and 1 --by"),
-        (("--assignments", SAMPLE, "--by", " "), r"1 --assignments and 1 --by"),
+        (
+            ("--assignments", SAMPLE),
+            r"1 files of --assignments or --support-labels and 0 --by, expected --by people or --by NAME",
+        ),
+        (("--by", "people"), r"0 files of --assignments or --support-labels and 1 --by"),
+        (("--assignments", SAMPLE, "--by", " "), r"1 files of --assignments or --support-labels and 1 --by"),
     ],
 )
 def test_an_author_has_to_be_named(folder, arguments, message):

@@ -234,10 +234,11 @@ def test_what_hides_says_how_much(role, build, collection, client_of):
     campaign.people.add(rating)
     hidden = sum(len(cells.ratings) for cells in hidden_from(rating, collection.pk).values())
     own = re.compile(rf"colleague\d|\b({rating.pk}|{seeing.pk})\b")
+    browsers = [client_of(rating), client_of(seeing)]
     silent, saying = [], []
     for route in (route for route in routes() if route.name not in HANDING_OUT):
         address = route.address(values)
-        mine, theirs = (Answered.of(client_of(user).get(address), own) for user in (rating, seeing))
+        mine, theirs = (Answered.of(browser.get(address), own) for browser in browsers)
         if mine.text != theirs.text:
             (saying if mine.says(hidden) else silent).append(told_apart(address, mine.text, theirs.text))
     assert not silent, "\n".join(silent)

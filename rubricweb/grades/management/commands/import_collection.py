@@ -138,12 +138,11 @@ def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argpar
 
     Raises CommandError for a file without a name; labels of support may say themselves whose they are.
     """
-    assigned, by = options["assignments"], [name.strip() for name in options["by"]]
-    files = [*assigned, *options["support_labels"]]
-    if (assigned or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
+    files, by = options["assignments"] + options["support_labels"], [name.strip() for name in options["by"]]
+    if (options["assignments"] or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
         raise CommandError(
-            f"{len(files)} --assignments and --support-labels, and {len(by)} --by, expected --by {PEOPLE} or "
-            "--by NAME for all files or for each, assignments first: a file does not say who labelled"
+            f"{len(files)} files of --assignments or --support-labels and {len(by)} --by, expected --by "
+            f"{PEOPLE} or --by NAME for all files, or for each: a file does not say whose labels it has"
         )
     return _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
 
@@ -197,7 +196,6 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         judge_labels=() if options["labels_of"] else tuple(options["labels"]),
         scale=options["scale"],
         assignments=tuple(options["assignments"]),
-        authors=_authors(options),
         nugget_grades=tuple(options["nugget_grades"]),
         ratings=tuple(options["ratings"]),
         flags=tuple(options["flags"]),
@@ -225,11 +223,14 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
     text = "the judge who gave the labels of the --labels before or after it; repeatable"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
-    text = f"who made the --assignments and --support-labels: {PEOPLE}, or a name; for all files or for each"
+    text = (
+        f"who made the --assignments, and then the --support-labels: {PEOPLE}, or the name of a grader; "
+        "once for all files, or once for each"
+    )
     parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
     parser.add_argument("--scale", type=int, choices=range(1, MAX_RATING + 1), metavar="N", help=text)
-    text = "the model whose labels of support people saw and corrected (default: they labelled from scratch)"
+    text = "the model whose labels people saw and corrected (default: they labelled from scratch)"
     parser.add_argument("--after-prediction-of", default="", metavar="NAME", help=text)
     text = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=text)
