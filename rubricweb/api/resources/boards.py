@@ -83,6 +83,8 @@ class LeaderboardDocument(serializers.Serializer[Any]):
 
     collection = serializers.CharField()
     measure = serializers.CharField()
+    ir_measures = serializers.CharField(allow_null=True, help_text="Its name in ir_measures; null for none.")
+    measure_label = serializers.CharField(help_text="Its name as it was asked for.")
     definition = serializers.CharField()
     grader = serializers.JSONField(help_text="The grader by its parts, or who rated.")
     ratings = serializers.CharField(help_text="Whose ratings: the grader's, people's, or both.")
@@ -103,6 +105,9 @@ class LeaderboardDocument(serializers.Serializer[Any]):
     labels = serializers.CharField(required=False)
     level = serializers.IntegerField(required=False, allow_null=True)
     cutoff = serializers.IntegerField(required=False, allow_null=True)
+    judged_only = serializers.BooleanField(
+        required=False, help_text="Passages without a label are taken out of runs; absent where they stay."
+    )
     trec_eval = serializers.CharField(required=False)
     items = serializers.IntegerField(help_text="Questions and nuggets that count.")
     items_stamp = serializers.CharField(allow_null=True)

@@ -129,6 +129,8 @@ def _spec(spec: BoardSpec) -> Json:
     return {
         "collection": spec.collection.slug,
         "measure": measure.name,
+        "ir_measures": measure.ir_measures or None,
+        "measure_label": measure.label,
         "definition": str(measure.definition),
         "grader": provenance.grader(spec),
         "ratings": str(spec.source),
@@ -142,6 +144,7 @@ def _spec(spec: BoardSpec) -> Json:
         "subtopic": spec.facet or None,
         "by_subtopic": spec.by_subtopic,
         "missing": "skip" if spec.skips_missing else "zero",
+        **({"judged_only": True} if measure.is_judged_only else {}),
         **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
         **order,
     }
@@ -164,6 +167,7 @@ def _column(board: Board, place: int) -> Json:
         "items": column.items or None,
         "bank": column.bank.name if column.bank else None,
         "measure": f"support_{column.support.name}" if column.support else measure.name,
+        "ir_measures": None if column.support else measure.ir_measures or None,
         "min_grade": None if column.is_judgments or column.support else measure.min_grade,
         "cutoff": None if measure.uses_labels else measure.cutoff,
         "level": measure.level if measure.uses_labels and not measure.takes_gains else None,

@@ -42,8 +42,11 @@ def measures_lines(spec: BoardSpec) -> list[str]:
 
     Names and words are quoted as in JSON, which YAML reads.
     """
-    names = {measure_token(spec.measure): spec.measure.label_with_threshold}
-    names |= {column.token: column.label for column in spec.columns if column.token not in names}
+    names = {measure_token(spec.measure): _described(spec.measure, spec.measure.label_with_threshold)}
+    for column in spec.columns:
+        if column.token not in names:
+            text = column.label if column.support else _described(column.measure, column.label)
+            names[column.token] = text
     return [
         "measures:",
         *(
@@ -56,6 +59,11 @@ def measures_lines(spec: BoardSpec) -> list[str]:
             )
         ),
     ]
+
+
+def _described(measure: MeasureSpec, label: str) -> str:
+    """Return the label, and the name in the other spelling."""
+    return f"{label}, in other spelling {measure.other_name}" if measure.other_name else label
 
 
 def value_rows(spec: BoardSpec) -> Iterator[LeaderboardRow]:
@@ -76,7 +84,12 @@ def value_rows(spec: BoardSpec) -> Iterator[LeaderboardRow]:
 
 
 def measure_token(measure: MeasureSpec) -> str:
-    """Return the measure's name with what it depends on, as `--columns` takes it: `rubric_cover@20:4`."""
+    """Return the measure's name with what it depends on, as `--columns` takes it: `rubric_cover@20:4`.
+
+    A name of ir_measures is kept as it was typed.
+    """
+    if measure.spelling:
+        return measure.spelling
     cutoff = "" if measure.uses_labels else f"@{measure.cutoff}"
     return f"{measure.name}{cutoff}:{measure.min_grade}"
 
