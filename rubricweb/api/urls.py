@@ -65,6 +65,7 @@ urlpatterns = [
     path(f"{ONE}leaderboard/", boards.Leaderboard.as_view(), name="leaderboard"),
     path(f"{ONE}leaderboard/comparison/", boards.ComparisonOfRuns.as_view(), name="comparison"),
     path(f"{ONE}qrels/", boards.Qrels.as_view(), name="qrels"),
+    path(f"{ONE}graded/", boards.Graded.as_view(), name="graded"),
     path(f"{ONE}jobs/", grades.Jobs.as_view(), name="jobs"),
     path(f"{ONE}jobs/plan/", grades.Plan.as_view(), name="job-plan"),
     path(f"{ONE}jobs/<int:job_id>/", grades.JobResource.as_view(), name="job"),

@@ -15,8 +15,10 @@ from rest_framework.response import Response
 
 from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines
+from rubricweb.accounts import roles
 from rubricweb.api.base import AnyMedia, Resource, require_valid
 from rubricweb.exports import selectors as exports
+from rubricweb.exports.graded import graded_response
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.columns import COLUMNS, Column, Place, at
@@ -195,3 +197,19 @@ class Qrels(Resource):
         return StreamingHttpResponse(
             (f"{line}\n" for line in lines), content_type="text/plain; charset=utf-8"
         )
+
+
+class Graded(Resource):
+    """Passages with judgments and grades as the Workbench's graded file, for who sees the names of runs."""
+
+    renderer_classes = (AnyMedia,)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("rankings", bool, description="With the rankings of the runs.")],
+        responses={(200, "application/jsonl"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, slug: str) -> StreamingHttpResponse:
+        """Download the graded passages, a topic a line."""
+        collection = self.collection(needed=roles.TO_SEE_RUNS)
+        has_rankings = request.query_params.get("rankings", "").casefold() in ("true", "1", "on")
+        return graded_response(collection, has_rankings=has_rankings)

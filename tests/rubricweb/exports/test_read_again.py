@@ -34,6 +34,7 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
             "eval.measures.yml",
         )
     },
+    "exports:graded": {"": {"rankings": "1"}},
     "exports:human-grades": {form: {"file": form} for form in ("jsonl", "tsv")},
     "exports:random-cells": {form: {"file": form} for form in ("jsonl", "tsv")},
     "exports:flags": {form: {"format": form} for form in ("jsonl", "tsv")},
