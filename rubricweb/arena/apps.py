@@ -4,7 +4,10 @@ from django.apps import AppConfig
 class ArenaConfig(AppConfig):
     name = "rubricweb.arena"
     label = "arena"
-    imports = {"votes on answers": "rubricweb.arena.importing.VoteImporter"}
+    imports = {
+        "votes on answers": "rubricweb.arena.importing.VoteImporter",
+        "battles": "rubricweb.arena.imported_battles.BattleImporter",
+    }
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds, listing

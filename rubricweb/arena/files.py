@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterator
 
 from grading.formats import events
+from grading.formats.battles import WORD_OF, ArenaBattle
 from grading.formats.events import Verdict, VoteEvent, event_line
 from grading.statistics.mean_intervals import LEVEL
 from rubricweb import __version__
+from rubricweb.arena.answers import Verdict as CountedVerdict
 from rubricweb.arena.answers import answer_words, counted_votes, holding_votes, named_runs, reason_of
 from rubricweb.arena.board import VoteBoard, VoterAgreement
+from rubricweb.arena.models import Battle
 from rubricweb.arena.selectors import BattleView, ShownSide
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
@@ -18,7 +21,7 @@ from rubricweb.corpus.pseudonyms import Naming
 Json = dict[str, object]
 COLUMNS = (
     "rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses", "level",
-    "note",
+    "note", "bradley_terry", "rating",
 )  # fmt: skip
 MODEL = "Bradley-Terry with Davidson's ties; both bad counts as a tie"
 AT_EQUAL_LENGTH = "; log of the ratio of words as a covariate"
@@ -32,6 +35,8 @@ VOTE_COLUMNS = (
     "tags", "reason",
 )  # fmt: skip
 
+LENGTHS = ("left_words", "right_words")
+
 
 def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
     """Yield the head and one row a run, for spreadsheets."""
@@ -40,7 +45,9 @@ def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
         numbers = (_rounded(row.strength), _rounded(row.low), _rounded(row.high))
         cells = tuple("" if number is None else number for number in numbers)
         certainty = (LEVEL, "") if row.has_interval else ("", TOO_FEW)
-        yield (*row.ranks, row.run_tag, *cells, row.votes, row.wins, row.ties, row.losses, *certainty)
+        half_ties = _rounded(row.bradley_terry), _rounded(row.rating)
+        rated = tuple("" if number is None else number for number in half_ties)
+        yield (*row.ranks, row.run_tag, *cells, row.votes, row.wins, row.ties, row.losses, *certainty, *rated)
 
 
 def board_document(board: VoteBoard, collection: str) -> Json:
@@ -55,13 +62,18 @@ def board_document(board: VoteBoard, collection: str) -> Json:
         "version": __version__,
         "votes": board.votes,
         "voters": board.voters,
+        "votes_from_files": dict(board.from_files),
         "topics": board.topics,
         "both_bad": board.both_bad,
-        "left_out": {"knew_the_names": board.named, "answer_replaced": board.outdated},
+        "left_out": {"knew_the_names": board.named, "answer_replaced": board.outdated}
+        | ({"length_unknown": board.unknown_lengths} if board.unknown_lengths else {}),
         "agreement": _agreement(board.agreement),
         "runs": [
             dict(zip(COLUMNS, line, strict=True))
-            | {name: _rounded(getattr(row, name)) for name in ("strength", "low", "high")}
+            | {
+                name: _rounded(getattr(row, name))
+                for name in ("strength", "low", "high", "bradley_terry", "rating")
+            }
             for row, line in zip(board.rows, list(board_rows(board))[1:], strict=True)
         ],
         "pairs": [
@@ -95,7 +107,7 @@ def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[t
             held.answer,
             held.evidence,
             held.is_blind,
-            *(lengths[run, vote.topic_id] for run in sides),
+            *(lengths.get((run, vote.topic_id), "") for run in sides),
             held.at.isoformat(),
             ";".join(reason.tags) if reason else "",
             reason.text if reason else "",
@@ -107,7 +119,8 @@ def vote_events(collection: Collection, name: Naming) -> Iterator[str]:
 
     People are called by `name`, and runs as the reader may know them.
     """
-    battles = collection.battles.filter(question=None, votes__isnull=False).distinct().order_by("pk")
+    stored = collection.battles.exclude(drawn=Battle.Drawn.IMPORTED)  # these go out as battles
+    battles = stored.filter(question=None, votes__isnull=False).distinct().order_by("pk")
     listed = list(battles.select_related("topic", "person").prefetch_related("votes__reasons"))
     names = named_runs(collection, {run for battle in listed for run, _ in battle.places})
     for battle in listed:
@@ -140,10 +153,33 @@ def vote_events(collection: Collection, name: Naming) -> Iterator[str]:
             )
 
 
+def arena_battles(
+    collection: Collection, verdict: CountedVerdict, name: Naming, *, with_named: bool = False
+) -> Iterator[ArenaBattle]:
+    """Yield the votes that count as battles of arenas, with the words of arena-rank.
+
+    People are called by `name`, voters of files as these call them. Votes on evidence have a column `aspect`.
+    """
+    counted = counted_votes(collection, verdict, with_named=with_named).votes
+    names = named_runs(collection, {run for vote in counted for run in vote.pair})
+    by_battle = holding_votes(collection)
+    aspect = {"aspect": verdict.value} if verdict is CountedVerdict.EVIDENCE else {}
+    for vote in sorted(counted, key=lambda vote: vote.battle_id):
+        held = by_battle[vote.battle_id]
+        columns = {"question_id": vote.query_id, "judge": vote.file_voter or name(held.battle.person)}
+        columns |= held.battle.columns or {"timestamp": held.at.isoformat()}
+        yield ArenaBattle(
+            names[vote.left], names[vote.right], WORD_OF[Verdict(vote.verdict)], columns | aspect
+        )
+
+
 def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:
     """Return the same rows by column, for JSON."""
     head, *votes = rows
-    return [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
+    documents = [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
+    for document in documents:
+        document |= {name: None for name in LENGTHS if document[name] == ""}
+    return documents
 
 
 def battle_document(view: BattleView) -> Json:

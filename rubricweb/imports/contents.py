@@ -43,6 +43,7 @@ TAKEN: Mapping[Content, Taken] = {
     Content.FLAGS: Taken("flags", "threads"),
     Content.VOTES: Taken("votes", "votes"),
     Content.SUPPORT: Taken("support", "labels"),
+    Content.BATTLES: Taken("battles", "votes"),
     Content.BANK: Taken("banks", "items", lambda line: len(line.items)),
     Content.RUN: Taken("run_files", "topics"),
     Content.QRELS: Taken("qrels", "judgments", takes_several=False),
@@ -71,6 +72,8 @@ class ImportOptions:
     """Cut documents into windows of sentences."""
     candidates_run: str = ""
     """The run that the order of candidates in reranker requests makes; empty for none."""
+    voter: str = ""
+    """Who voted where a line of battles names nobody; empty refuses such lines."""
     nugget_grader: str = NUGGET_GRADER
     """Who made grades of nuggets, which their files do not say."""
     replace: bool = False
@@ -108,5 +111,6 @@ def files_of(batch: Import) -> ImportFiles:
         is_segmenting=options.is_segmenting,
         candidates_run=options.candidates_run,
         nugget_grader=options.nugget_grader,
+        voter=options.voter,
         replace=options.replace,
     )

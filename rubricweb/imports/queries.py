@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from grading.formats import battles
 from grading.formats.nugget_grades import NUGGET_GRADES
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
@@ -111,6 +112,10 @@ class Batch:
     @property
     def has_nugget_grades(self) -> bool:
         return any(file.file.format == NUGGET_GRADES.name for file in self.files)
+
+    @property
+    def has_battles(self) -> bool:
+        return any(file.file.format in {each.name for each in battles.FORMATS} for file in self.files)
 
     @property
     def is_ready(self) -> bool:

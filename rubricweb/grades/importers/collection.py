@@ -89,6 +89,9 @@ class ImportFiles:
     votes: tuple[Path, ...] = ()
     support: tuple[Path, ...] = ()
     """Flags, votes and labels of support from RubricWeb's Export."""
+    battles: tuple[Path, ...] = ()
+    voter: str = ""
+    """Who voted where a line of `battles` names nobody; empty refuses such lines."""
     nugget_grader: str = NUGGET_GRADER
     """Name of the grader of `nugget_grades`, which the files lack."""
     banks: tuple[Path, ...] = ()
@@ -253,6 +256,9 @@ class _Import:
             self.runs.read_folder(files.runs, chosen=chosen_run)
         self.runs.read_files(files.run_files, chosen=chosen_run)
         self._read_foreign_ratings()
+        for path in files.battles:
+            read = registry.recognise(path, Content.BATTLES).read(path)
+            importer_of(Content.BATTLES)(self.work).read(path, read, voter=files.voter)
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
