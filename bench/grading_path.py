@@ -195,7 +195,7 @@ def pairs_of(chunk: Any, chunks: Any) -> list[Any]:
     )
     passages = Passage.objects.in_bulk({passage for _, passage in left})
     kinds = chunks._kinds(chunk.job.config, revisions)
-    return list(chunks.Work(chunk, left, revisions, passages, kinds, {}, {}, 0, 0.0).pairs())
+    return list(chunks.ChunkWork(chunk, left, revisions, passages, kinds, {}, {}, 0, 0.0).pairs())
 
 
 def postgres_seconds() -> float:
@@ -214,7 +214,7 @@ def postgres_seconds() -> float:
 def work_off() -> tuple[float, float, float]:
     """Run a worker until its queues are empty: seconds in all, those that wrote, and what they computed."""
     from rubricweb.grades.engine import chunks
-    from rubricweb.jobs import capabilities, endings, leases, queue
+    from rubricweb.jobs import leases, queue, worker_state
     from rubricweb.jobs.worker import PatientWorker
 
     spent = [0.0, 0.0]
@@ -236,9 +236,9 @@ def work_off() -> tuple[float, float, float]:
 
         return call
 
-    queues = [queue.get_queue(name) for name in capabilities.queue_names()]
+    queues = [queue.get_queue(name) for name in worker_state.queue_names()]
     with contextlib.ExitStack() as stack:
-        for module, name in ((chunks, "save"), (endings, "finish"), (leases, "claim")):
+        for module, name in ((chunks, "save"), (leases, "finish"), (leases, "claim")):
             stack.enter_context(mock.patch.object(module, name, timed(getattr(module, name))))
         started = time.perf_counter()
         Worker(queues, connection=queues[0].connection, worker_ttl=30).work(logging_level="ERROR")

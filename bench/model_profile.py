@@ -26,7 +26,7 @@ import torch
 import transformers
 
 from grading.graders import GraderSpec, build, hf_batches
-from grading.graders.hf_batches import BatchGrader, EncodedPrompt
+from grading.graders.hf_batches import EncodedPrompt, LocalGrader
 from grading.graders.hf_model import SMOLLM2
 
 TARGET = 0.08
@@ -64,7 +64,7 @@ def arguments() -> argparse.Namespace:
 def profile(backend: str, llm: str, name: str, options: argparse.Namespace) -> None:
     settings = {"device": "cpu", "dtype": options.dtype}
     grader = build(GraderSpec(backend, llm, flan_shape.PROMPT_CLASS, settings))
-    assert isinstance(grader, BatchGrader)
+    assert isinstance(grader, LocalGrader)
     every = flan_shape.demo_pairs(1_000)
     pairs = every[:: len(every) // options.prompts][: options.prompts]
     batches = list(grader._batches(prompts(grader, pairs)))
@@ -80,7 +80,7 @@ def profile(backend: str, llm: str, name: str, options: argparse.Namespace) -> N
     grader.close()
 
 
-def prompts(grader: BatchGrader, pairs: list[hf_batches.CellToGrade]) -> Iterator[EncodedPrompt]:
+def prompts(grader: LocalGrader, pairs: list[hf_batches.CellToGrade]) -> Iterator[EncodedPrompt]:
     return hf_batches._encoded(grader._asked(pairs), [])
 
 

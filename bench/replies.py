@@ -94,7 +94,7 @@ def measure(wanted: argparse.Namespace) -> dict[str, float]:
     from django.core.management import call_command
 
     from rubricweb.grades import store
-    from rubricweb.grades.importers import ImportFiles, import_collection
+    from rubricweb.grades.import_collection import ImportFiles, import_collection
     from rubricweb.grades.models import Grade
 
     call_command("migrate", verbosity=0)

@@ -198,9 +198,9 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
-AXES_HANDLER = "rubricweb.accounts.lockout.LockoutHandler"
-AXES_CLIENT_IP_CALLABLE = "rubricweb.accounts.lockout.client_address"
-AXES_LOCKOUT_CALLABLE = "rubricweb.accounts.lockout.page"
+AXES_HANDLER = "rubricweb.accounts.passwords.LockoutHandler"
+AXES_CLIENT_IP_CALLABLE = "rubricweb.accounts.passwords.client_address"
+AXES_LOCKOUT_CALLABLE = "rubricweb.accounts.passwords.page"
 ADDRESS_FAILURE_LIMIT = 50  # of all accounts together, within the cool-off time
 PASSWORD_RESET_TIMEOUT = 86_400  # seconds; a link sets a password within a day, once
 EMAIL_HOST = rubric.str("EMAIL_HOST", "")
@@ -214,7 +214,7 @@ LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "home:home"
 LOGOUT_REDIRECT_URL = "accounts:login"
 
-DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.secrets.SettingsFilter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.redaction.SettingsFilter"
 
 LANGUAGE_CODE = "en"
 USE_I18N = False
@@ -321,13 +321,13 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "plain": {
-            "()": "rubricweb.core.logs.PrivateFormatter",
+            "()": "rubricweb.core.redaction.PrivateFormatter",
             "format": "{asctime} {levelname} {name} [{reference}]: {message}",
             "style": "{",
         },
-        "json": {"()": "rubricweb.core.logs.JsonFormatter"},
+        "json": {"()": "rubricweb.core.redaction.JsonFormatter"},
     },
-    "filters": {"reference": {"()": "rubricweb.core.logs.WithReference"}},
+    "filters": {"reference": {"()": "rubricweb.core.redaction.WithReference"}},
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["reference"]},
     },

@@ -17,7 +17,7 @@ from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import human_matrices, matrices
 from rubricweb.grades.engine import kind, price
-from rubricweb.jobs import capabilities, worker_state
+from rubricweb.jobs import worker_state
 from rubricweb.support import labels
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
@@ -95,7 +95,7 @@ def empty_caches():
     What this process could not run in one test, it can in the next; no job of an earlier one was announced.
     """
     worker_state.now.refused.clear()
-    capabilities._unserved_since.clear()
+    worker_state._unserved_since.clear()
     kind._announced.clear()
     pools._load.cache_clear()
     events.NAMED = f"test:{uuid4().hex}:"  # no event of an earlier test, whose collection had the same key

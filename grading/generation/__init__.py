@@ -12,7 +12,7 @@ from grading.generation.drafting import (
     parse_drafts,
     weigh,
 )
-from grading.generation.similarity import THRESHOLD, NearDuplicate, Nearest, near_duplicates, nearest
+from grading.generation.similarity import THRESHOLD, Nearest, SimilarText, near_duplicates, nearest
 
 __all__ = [
     "THRESHOLD",
@@ -20,8 +20,8 @@ __all__ = [
     "DraftTask",
     "Drafts",
     "Importances",
-    "NearDuplicate",
     "Nearest",
+    "SimilarText",
     "TextModel",
     "draft",
     "drafting_prompt",

@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _SAME = {"whom": "who", "which": "what", "": "not"}
 
 
-class NearDuplicate(NamedTuple):
+class SimilarText(NamedTuple):
     """`text` is similar to `other`, the most similar one."""
 
     text: str
@@ -32,7 +32,7 @@ class NearDuplicate(NamedTuple):
 
 def near_duplicates(
     texts: Sequence[str], existing: Sequence[str] = (), *, threshold: float = THRESHOLD
-) -> list[NearDuplicate]:
+) -> list[SimilarText]:
     """Return the texts that are much like an existing one, or like an earlier text, with that text.
 
     Compared are the stemmed words without stop words, in alphabetical order, by their share of common
@@ -40,7 +40,7 @@ def near_duplicates(
     denies something, are never near-duplicates. It knows no synonyms.
 
     >>> near_duplicates(["How does rock begin?"], ["When did rock begin?", "How did the rock begin?"])
-    [NearDuplicate(text='How does rock begin?', other='How did the rock begin?', score=1.0)]
+    [SimilarText(text='How does rock begin?', other='How did the rock begin?', score=1.0)]
     """
     seen = [(other, _form(other)) for other in existing]
     duplicates = []
@@ -52,7 +52,7 @@ def near_duplicates(
             default=(0.0, ""),
         )
         if score >= threshold:
-            duplicates.append(NearDuplicate(text, other, score))
+            duplicates.append(SimilarText(text, other, score))
         seen.append((text, form))
     return duplicates
 

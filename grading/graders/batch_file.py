@@ -30,7 +30,7 @@ from grading.formats.reading import streamed_lines
 from grading.graders.backend_options import ReplyOptions
 from grading.graders.base import BatchState, GraderSpec, Result, result_without_model, unanswered
 from grading.graders.completions import error_in, read
-from grading.graders.connection import Connection, Problem, problem_of, refusal, without
+from grading.graders.connection import CallProblem, Connection, problem_of, refusal, without
 from grading.graders.openai_client import chat
 from grading.graders.openai_compatible import ServerGrader, ServerReplies
 from grading.graders.replies import NoReply
@@ -332,7 +332,7 @@ class BatchFileGrader:
             return unanswered(pair, NoReply(self._cleaned(no_reply.problem), raw=no_reply.raw), trace)
         return self._replies.result(pair, trace, reply)
 
-    def _refusal(self, pair: CellToGrade, trace: Trace, problem: Problem | None) -> Result | None:
+    def _refusal(self, pair: CellToGrade, trace: Trace, problem: CallProblem | None) -> Result | None:
         if problem is None or problem.is_passing:
             return None
         if problem.refuses:
@@ -340,7 +340,7 @@ class BatchFileGrader:
             return None
         return unanswered(pair, NoReply(self._cleaned(problem)), trace)
 
-    def _cleaned(self, problem: Problem) -> Problem:
+    def _cleaned(self, problem: CallProblem) -> CallProblem:
         return self._connection.cleaned(problem) if self._connection else problem
 
     def _custom_id(self, pair: CellToGrade, salt: str) -> str:

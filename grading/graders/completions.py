@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from grading.graders import replies
-from grading.graders.connection import Problem, line, refusal
-from grading.graders.replies import UNKNOWN, Expected, NoReply, Reply, Step, TokensUsed, answered
+from grading.graders.connection import CallProblem, line, refusal
+from grading.graders.replies import UNKNOWN, ExpectedReply, NoReply, Reply, Step, TokensUsed, answered
 from grading.types import ErrorClass
 
 ENDED = frozenset({"stop", "eos", "eos_token", "end", "end_turn", "stop_sequence", "complete", "completed"})
@@ -70,7 +70,7 @@ class _Message(NamedTuple):
         return f"<think>\n{self.thought}\n</think>\n\n{text}" if self.thought else text
 
 
-def read(body: object, expected: Expected = UNKNOWN) -> Reply:
+def read(body: object, expected: ExpectedReply = UNKNOWN) -> Reply:
     """Return the answer in a chat completion. Raises NoReply.
 
     >>> read({"choices": [{"message": {"content": "<think>2?</think>4"}, "finish_reason": "stop"}]}).text
@@ -86,7 +86,7 @@ def read(body: object, expected: Expected = UNKNOWN) -> Reply:
     if problem := error_in(choice) or error_in(fields):
         raise NoReply(problem, raw=message.raw)
     if not fields:
-        raise NoReply(Problem(ErrorClass.SERVER, f"the server's reply holds no message: {_quoted(body)}"))
+        raise NoReply(CallProblem(ErrorClass.SERVER, f"the server's reply holds no message: {_quoted(body)}"))
     stated = choice.get("finish_reason")
     finish = _finish(stated)
     if problem := _no_answer(finish, stated, message):
@@ -110,8 +110,8 @@ def parse(content: bytes) -> object:
     except (ValueError, RecursionError):
         text = content[:2_000].decode("utf-8", "replace").strip()
     if re.match(r"<(?:!doctype|html|head|body|\?xml)\b", text, re.IGNORECASE):
-        raise NoReply(Problem(ErrorClass.UNAVAILABLE, "the server answered with a web page"))
-    raise NoReply(Problem(ErrorClass.SERVER, f"the server's reply is no JSON: {line(text)!r}"))
+        raise NoReply(CallProblem(ErrorClass.UNAVAILABLE, "the server answered with a web page"))
+    raise NoReply(CallProblem(ErrorClass.SERVER, f"the server's reply is no JSON: {line(text)!r}"))
 
 
 def used(body: object) -> TokensUsed:
@@ -121,7 +121,7 @@ def used(body: object) -> TokensUsed:
     return TokensUsed(*(n if type(n) is int and 0 <= n < _MOST_TOKENS else 0 for n in counts))
 
 
-def error_in(fields: Mapping[str, Any], status: int = 0) -> Problem | None:
+def error_in(fields: Mapping[str, Any], status: int = 0) -> CallProblem | None:
     """Return the error that JSON reports, classed by the HTTP `status`, or by its own code without one."""
     error = fields.get("error") or (fields if status or fields.get("object") == "error" else None)
     if not error:
@@ -161,26 +161,26 @@ def _finish(stated: object) -> str:
     return re.sub(r"[\s-]+", "_", stated.strip().lower()).removeprefix("finish_reason_")
 
 
-def _no_answer(finish: str, stated: object, message: _Message) -> Problem | None:
+def _no_answer(finish: str, stated: object, message: _Message) -> CallProblem | None:
     """Return why the message is no answer of the model."""
     quoted = line(stated) if isinstance(stated, str) else _quoted(stated)
     if message.refusal:
-        return Problem(ErrorClass.OTHER, f"the model refused: {line(message.refusal)}")
+        return CallProblem(ErrorClass.OTHER, f"the model refused: {line(message.refusal)}")
     if finish in _BROKEN_OFF:
-        return Problem(
+        return CallProblem(
             ErrorClass.SERVER, f"the server broke the reply off (finish reason {quoted})", is_passing=True
         )
     if _FILTERED.search(finish):
-        return Problem(ErrorClass.OTHER, f"the server filtered the reply (finish reason {quoted})")
+        return CallProblem(ErrorClass.OTHER, f"the server filtered the reply (finish reason {quoted})")
     if message.has_call or finish in _CALLS:
-        return Problem(ErrorClass.OTHER, "the model called a tool instead of answering")
+        return CallProblem(ErrorClass.OTHER, "the model called a tool instead of answering")
     if finish and finish not in ENDED | CUT:
-        return Problem(ErrorClass.OTHER, f"the reply is not whole (finish reason {quoted})")
+        return CallProblem(ErrorClass.OTHER, f"the reply is not whole (finish reason {quoted})")
     if message.text is None and not (message.thought and finish in CUT):
         content = "its thinking and no answer" if message.thought else "no text"
-        return Problem(ErrorClass.OTHER, f"the server returned {content}")
+        return CallProblem(ErrorClass.OTHER, f"the server returned {content}")
     if not finish and not message.text:
-        return Problem(ErrorClass.OTHER, "the server returned an empty reply without a finish reason")
+        return CallProblem(ErrorClass.OTHER, "the server returned an empty reply without a finish reason")
     return None
 
 

@@ -86,7 +86,7 @@ _SECRET_PARAMETER = re.compile(r"key|token|secret|sig|password", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CallProblem:
     """Why one attempt failed."""
 
     error_class: ErrorClass
@@ -101,10 +101,10 @@ class Problem:
     """The setting that the server does not take, and can be asked without; empty if there is none."""
 
 
-NO_REPLY_IN_TIME = Problem(ErrorClass.TIMEOUT, "no reply in time", is_passing=True, is_overload=True)
+NO_REPLY_IN_TIME = CallProblem(ErrorClass.TIMEOUT, "no reply in time", is_passing=True, is_overload=True)
 
 
-def problem_of(error: openai.APIError, now: datetime) -> Problem:
+def problem_of(error: openai.APIError, now: datetime) -> CallProblem:
     """Classify a failed call; `now` dates a Retry-After that names a day and an hour."""
     import openai
 
@@ -114,31 +114,31 @@ def problem_of(error: openai.APIError, now: datetime) -> Problem:
         return _unreachable(error.__cause__)
     if not isinstance(error, openai.APIStatusError):
         # The reply came, and is paid for: it is not asked for again.
-        return Problem(ErrorClass.SERVER, f"the server's reply cannot be read: {line(str(error))}")
+        return CallProblem(ErrorClass.SERVER, f"the server's reply cannot be read: {line(str(error))}")
     message = _message(error)
     details = f"{message} {error.code or ''} {error.type or ''} {error.param or ''}"
     problem = refusal(error.status_code, message, details)
     return replace(problem, wait=wait_of(error.response.headers, now))
 
 
-def _unreachable(cause: BaseException | None) -> Problem:
+def _unreachable(cause: BaseException | None) -> CallProblem:
     import httpx
 
     if isinstance(cause, httpx.LocalProtocolError):
         # Its message quotes the header.
         reason = "the request cannot be sent: check the key for characters that no HTTP header can carry"
-        return Problem(ErrorClass.AUTH, reason)
+        return CallProblem(ErrorClass.AUTH, reason)
     cause_text = f" ({line(str(cause))})" if str(cause or "") else ""
-    return Problem(ErrorClass.UNAVAILABLE, f"the server cannot be reached{cause_text}", is_passing=True)
+    return CallProblem(ErrorClass.UNAVAILABLE, f"the server cannot be reached{cause_text}", is_passing=True)
 
 
-def refusal(status: int, message: str, details: str) -> Problem:
+def refusal(status: int, message: str, details: str) -> CallProblem:
     """Return what an error with this status means; `words` are its message with its codes."""
     error_class = _class_of(status, details)
     # An error of the server's own, or of a prompt that is too long, may name settings without refusing one.
     is_refusal = status in _REFUSING and error_class is not ErrorClass.CONTEXT
     refused = next((name for name in _INSTEAD if name in details.lower()), "") if is_refusal else ""
-    return Problem(
+    return CallProblem(
         error_class,
         f"status {status}: {line(message)}",
         is_passing=error_class in _PASSING and status not in _FINAL and not refused,
@@ -348,7 +348,7 @@ class Connection:
         credentials = (value for each in self.addresses for value in each.credentials)
         return redacted(text, (self.key.value, *credentials))
 
-    def cleaned(self, problem: Problem) -> Problem:
+    def cleaned(self, problem: CallProblem) -> CallProblem:
         """Return the problem as people may read it."""
         return replace(problem, reason=short(self.redacted(problem.reason)))
 

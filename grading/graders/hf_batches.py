@@ -38,7 +38,7 @@ from grading.graders.base import (
 )
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
-from grading.graders.replies import Expected, NoReply, of_tokens
+from grading.graders.replies import ExpectedReply, NoReply, of_tokens
 from grading.graders.server_calls import ahead
 from grading.parsing import OnUnparsable
 from grading.prompts.chat import marks_of
@@ -182,7 +182,7 @@ class EncodedPrompt(NamedTuple):
         return Trace(self.prompt, reply, self.context_chars)
 
 
-class BatchGrader(ABC):
+class LocalGrader(ABC):
     """Reads pairs ahead and grades them batch by batch, the longest prompts first."""
 
     def __init__(self, spec: GraderSpec, options: ModelOptions, loaded: LoadedModel) -> None:
@@ -261,13 +261,13 @@ class BatchGrader(ABC):
             yield from self._grade_batch(batch[half:])
 
 
-class GeneratingGrader(BatchGrader):
+class GeneratingGrader(LocalGrader):
     """Renders the prompt, and parses what the model writes."""
 
     def __init__(self, spec: GraderSpec, options: GeneratorOptions, loaded: LoadedModel) -> None:
         super().__init__(spec, options, loaded)
         self._max_input_tokens = options.max_input_tokens
-        self._expected, self._begins_inside = Expected(options.max_new_tokens), False
+        self._expected, self._begins_inside = ExpectedReply(options.max_new_tokens), False
         self._on_unparsable = cast("OnUnparsable", options.on_unparsable)
         self._is_constrained = options.constrained
 

@@ -30,7 +30,7 @@ from grading.graders.hf_batches import (
     padded,
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
-from grading.graders.replies import Expected, is_left_open, token_text
+from grading.graders.replies import ExpectedReply, is_left_open, token_text
 from grading.types import CellToGrade
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class CausalGrader(GeneratingGrader):
         self._max_new_tokens = options.max_new_tokens
         self._max_input_tokens = _max_input(loaded, options)
         thinking = Thinking(options.thinking, options.reasoning_effort)
-        self._expected = Expected(options.max_new_tokens, thinks=thinking.is_on)
+        self._expected = ExpectedReply(options.max_new_tokens, thinks=thinking.is_on)
         self._template = chat_template(loaded.tokenizer, thinking.template_arguments)
         self._begins_inside = self._template is not None and is_left_open(self._template([("user", "Rate.")]))
         self._scorer = self._make_scorer()

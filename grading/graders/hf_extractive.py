@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from grading.errors import GraderUnavailable
 from grading.graders.backend_options import ExtractiveOptions
 from grading.graders.base import GraderSpec, Result, failed, parsed
-from grading.graders.hf_batches import BatchGrader, EncodedPrompt, padded
+from grading.graders.hf_batches import EncodedPrompt, LocalGrader, padded
 from grading.graders.hf_model import EXTRACTIVE, load
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome
 
@@ -34,14 +34,14 @@ class _Window(NamedTuple):
     """For each token the characters of the passage that it stands for; None for all that is no passage."""
 
 
-class _Answer(NamedTuple):
+class _Span(NamedTuple):
     score: float
     no_answer: float
     start: int
     end: int
 
 
-class ExtractiveGrader(BatchGrader):
+class ExtractiveGrader(LocalGrader):
     """Extracts answers. Making one loads the model, or finds it loaded already."""
 
     def __init__(self, spec: GraderSpec) -> None:
@@ -74,7 +74,7 @@ class ExtractiveGrader(BatchGrader):
 
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         windows, owners = self._windows(batch)
-        answers: list[list[_Answer]] = [[] for _ in batch]
+        answers: list[list[_Span]] = [[] for _ in batch]
         size = max(1, self._size.tokens // max(len(window.tokens) for window in windows))
         for first in range(0, len(windows), size):
             some = windows[first : first + size]
@@ -103,7 +103,7 @@ class ExtractiveGrader(BatchGrader):
             windows.append(_Window(tokens, encoded["token_type_ids"][row], spans))
         return windows, encoded["overflow_to_sample_mapping"]
 
-    def _answers(self, windows: Sequence[_Window]) -> list[_Answer]:
+    def _answers(self, windows: Sequence[_Window]) -> list[_Span]:
         import torch
 
         device = self._loaded.device
@@ -116,7 +116,7 @@ class ExtractiveGrader(BatchGrader):
         starts, ends = output.start_logits.float().cpu(), output.end_logits.float().cpu()
         return [self._best(window, starts[row], ends[row]) for row, window in enumerate(windows)]
 
-    def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> _Answer:
+    def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> _Span:
         """Return the span of the passage with the highest score, and the score of none."""
         import torch
 
@@ -125,21 +125,21 @@ class ExtractiveGrader(BatchGrader):
         nowhere = self._no_answer_at(window)
         no_answer = float(starts[nowhere] + ends[nowhere])
         if not is_passage.any():
-            return _Answer(-math.inf, no_answer, 0, 0)
+            return _Span(-math.inf, no_answer, 0, 0)
         scores = starts[:n, None] + ends[None, :n]
         possible = torch.ones(n, n, dtype=torch.bool).triu().tril(self._options.max_answer_tokens - 1)
         possible &= is_passage[:, None] & is_passage[None, :]
         scores = scores.masked_fill(~possible, -math.inf)
         first, last = divmod(int(scores.argmax()), n)
         start, end = window.spans[first], window.spans[last]
-        return _Answer(float(scores[first, last]), no_answer, start[0] if start else 0, end[1] if end else 0)
+        return _Span(float(scores[first, last]), no_answer, start[0] if start else 0, end[1] if end else 0)
 
     def _no_answer_at(self, window: _Window) -> int:
         """Return the place of the token that says that there is no answer."""
         mark = self._loaded.tokenizer.cls_token_id
         return window.tokens.index(mark) if mark in window.tokens else 0
 
-    def _result(self, prompt: EncodedPrompt, answers: Sequence[_Answer]) -> Result:
+    def _result(self, prompt: EncodedPrompt, answers: Sequence[_Span]) -> Result:
         best = max(answers, key=lambda answer: answer.score)
         no_answer = min(answer.no_answer for answer in answers) + self._options.no_answer_bias
         is_answered = best.score > no_answer

@@ -22,8 +22,8 @@ from grading.errors import GraderUnavailable
 from grading.graders import completions
 from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.completions import Message
-from grading.graders.connection import NO_REPLY_IN_TIME, Address, Connection, Problem, problem_of, without
-from grading.graders.replies import Expected, NoReply, Reply, TokensUsed
+from grading.graders.connection import NO_REPLY_IN_TIME, Address, CallProblem, Connection, problem_of, without
+from grading.graders.replies import ExpectedReply, NoReply, Reply, TokensUsed
 from grading.graders.server_calls import ConcurrencyLimit, Replica, Replicas
 from grading.types import ErrorClass
 
@@ -72,9 +72,9 @@ class ChatOptions:
         return parameters | self.thinking.parameters()
 
     @property
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedReply:
         """What is known of the replies."""
-        return Expected(self.max_new_tokens, thinks=self.thinking.is_on)
+        return ExpectedReply(self.max_new_tokens, thinks=self.thinking.is_on)
 
 
 class ChatClient:
@@ -193,7 +193,7 @@ class ChatClient:
             raise NoReply(problem_of(error, datetime.now(UTC))) from error
         except (ValueError, httpx.InvalidURL) as error:
             reason = f"the request cannot be sent ({type(error).__name__})"
-            raise NoReply(Problem(ErrorClass.OTHER, reason)) from error
+            raise NoReply(CallProblem(ErrorClass.OTHER, reason)) from error
         content = completions.parse(response.content)
         self.used += completions.used(content)
         try:
@@ -209,14 +209,14 @@ class ChatClient:
         if self.connection.replies and isinstance(content, dict):
             self.connection.replies.put(self._request(messages), content)
 
-    def _explained(self, problem: Problem, replica: Replica) -> Problem:
+    def _explained(self, problem: CallProblem, replica: Replica) -> CallProblem:
         """Return the problem without secrets, with a hint where the address may be wrong."""
         problem = self.connection.cleaned(problem)
         is_elsewhere = problem.error_class is ErrorClass.UNAVAILABLE and not problem.is_passing
         advice = replica.address.advice if is_elsewhere else ""
         return replace(problem, reason=f"{problem.reason}; {advice}") if advice else problem
 
-    def _wait(self, problem: Problem, attempt: int) -> float | None:
+    def _wait(self, problem: CallProblem, attempt: int) -> float | None:
         """Return the seconds before the next attempt, or None if none would help."""
         if not problem.is_passing or (problem.wait or 0) > LONGEST_WAIT:
             return None

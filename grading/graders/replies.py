@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from grading.errors import GradingError
-from grading.graders.connection import Problem
+from grading.graders.connection import CallProblem
 from grading.types import ErrorClass
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class Answer(str):
 class NoReply(GradingError):
     """No answer, after all attempts that could help; the message says why."""
 
-    def __init__(self, problem: Problem, *, raw: str = "", attempts: int = 1) -> None:
+    def __init__(self, problem: CallProblem, *, raw: str = "", attempts: int = 1) -> None:
         """Keep in `raw` what the model wrote, though it is no answer."""
         self.problem = replace(problem, reason=_storable(problem.reason))
         self.raw, self.attempts = _storable(raw), attempts
@@ -265,7 +265,7 @@ class NoReply(GradingError):
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedReply:
     """What is known of a reply before it comes."""
 
     longest: int = 0
@@ -274,11 +274,11 @@ class Expected:
     """Whether the model was told to think: a reply cut off before any mark of thinking is all thinking."""
 
 
-UNKNOWN = Expected()
+UNKNOWN = ExpectedReply()
 
 
 def of_tokens(
-    loaded: LoadedModel, tokens: Sequence[int], expected: Expected, *, is_inside: bool = False
+    loaded: LoadedModel, tokens: Sequence[int], expected: ExpectedReply, *, is_inside: bool = False
 ) -> Reply:
     """Return the answer in the tokens that a local model wrote. Raises NoReply.
 
@@ -313,7 +313,7 @@ def token_text(tokenizer: Any, token: int) -> str:  # Any: as above
     return str(tokenizer.decode([token]))
 
 
-def answered(split: Split, expected: Expected, *, raw: str, is_cut: bool) -> Reply:
+def answered(split: Split, expected: ExpectedReply, *, raw: str, is_cut: bool) -> Reply:
     """Return the answer, if there is one. Raises NoReply."""
     within = f" within {expected.longest} tokens" if is_cut and expected.longest else ""
     has_thought = bool(split.thought.strip())
@@ -325,7 +325,7 @@ def answered(split: Split, expected: Expected, *, raw: str, is_cut: bool) -> Rep
     elif not split.answer.strip() and is_cut:
         problem = f"the reply said nothing{within}; {_ADVICE}"
     if problem:
-        raise NoReply(Problem(ErrorClass.PARSE, problem), raw=raw)
+        raise NoReply(CallProblem(ErrorClass.PARSE, problem), raw=raw)
     answer = split.answer if split.answer == raw else split.answer.strip()
     return Reply(_storable(answer), _storable(raw))
 

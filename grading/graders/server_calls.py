@@ -35,7 +35,7 @@ from urllib.request import getproxies
 
 import httpx
 
-from grading.graders.connection import Address, Problem
+from grading.graders.connection import Address, CallProblem
 from grading.types import ErrorClass
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Replica:
     """On the loop's clock: a server that asks one call to wait means all of them."""
     away_until: float = 0.0
 
-    def note_failure(self, problem: Problem, started: float, now: float, longest_wait: float) -> None:
+    def note_failure(self, problem: CallProblem, started: float, now: float, longest_wait: float) -> None:
         """Learn from a failed call.
 
         `longest_wait`: seconds; a longer wait than that is not waited for.

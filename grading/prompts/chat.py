@@ -33,7 +33,7 @@ _SHORTEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class PromptMarks:
     """The spellings of control tokens."""
 
     pattern: re.Pattern[str]
@@ -55,11 +55,13 @@ class Marks:
         return self.pattern.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text)
 
 
-WELL_KNOWN = Marks(re.compile(_WELL_KNOWN), frozenset("<["))
+WELL_KNOWN = PromptMarks(re.compile(_WELL_KNOWN), frozenset("<["))
 """For models behind servers, whose tokenizers nobody here sees."""
 
 
-def marks_of(tokenizer: Any) -> Marks:  # Any: transformers' tokenizers are only typed as their common base
+def marks_of(
+    tokenizer: Any,
+) -> PromptMarks:  # Any: transformers' tokenizers are only typed as their common base
     """Return the marks of a tokenizer, and the well-known ones.
 
     They are its special tokens, and what else of its added tokens the chat template writes.
@@ -74,7 +76,7 @@ def marks_of(tokenizer: Any) -> Marks:  # Any: transformers' tokenizers are only
     normalizer = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
     is_normalized = any(token.normalized for token in control)
     longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
-    return Marks(
+    return PromptMarks(
         re.compile("|".join([*map(re.escape, longest_first), _WELL_KNOWN]), re.IGNORECASE * is_normalized),
         WELL_KNOWN.initials | {spelling[0] for spelling in spellings},
         normalizer.normalize_str if normalizer is not None and is_normalized else None,
@@ -82,7 +84,7 @@ def marks_of(tokenizer: Any) -> Marks:  # Any: transformers' tokenizers are only
 
 
 def fill(
-    template: str, placeholder: re.Pattern[str], texts: Mapping[str, str], marks: Marks = WELL_KNOWN
+    template: str, placeholder: re.Pattern[str], texts: Mapping[str, str], marks: PromptMarks = WELL_KNOWN
 ) -> str:
     """Fill the placeholders once, by their first group: braces within texts stay, marks are broken.
 

@@ -23,7 +23,7 @@ from grading.parsing import (
     parse_rating,
     parse_yes_no,
 )
-from grading.prompts.chat import WELL_KNOWN, Marks, fill
+from grading.prompts.chat import WELL_KNOWN, PromptMarks, fill
 from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome, Purpose
 from grading.verify import verify
 
@@ -114,7 +114,7 @@ class Prompt:
         return {}
 
     def messages(
-        self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN
+        self, pair: CellToGrade, context: str | None = None, marks: PromptMarks = WELL_KNOWN
     ) -> list[tuple[str, str]]:
         """Return (role, text) for a chat model: "system" where the prompt has such a text, then "user".
 
@@ -149,7 +149,7 @@ class Prompt:
             "answer": pair.answer or "",
         }
 
-    def render(self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN) -> str:
+    def render(self, pair: CellToGrade, context: str | None = None, marks: PromptMarks = WELL_KNOWN) -> str:
         """Return the messages as one text, for a model without roles."""
         return "\n".join(text for _, text in self.messages(pair, context, marks))
 

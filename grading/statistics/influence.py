@@ -195,7 +195,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BoardSide:
     """One run and topic on one board: the run's first k passages against the items of the topic."""
 
     item_ids: tuple[str, ...]
@@ -237,10 +237,10 @@ class ItemContribution:
         return self.contribution / len(self.cells) if self.cells else self.contribution
 
 
-def item_contributions(before: Side, after: Side) -> list[ItemContribution]:
+def item_contributions(before: BoardSide, after: BoardSide) -> list[ItemContribution]:
     """Return every item that adds to the difference, largest first.
 
-    >>> sides = [Side(("q1", "q2"), ("d1",), np.array([row]), np.array([0.5, 0.5]))
+    >>> sides = [BoardSide(("q1", "q2"), ("d1",), np.array([row]), np.array([0.5, 0.5]))
     ...          for row in ([True, False], [True, True])]
     >>> [(c.item_id, c.cause.value, c.contribution, c.cells) for c in item_contributions(*sides)]
     [('q2', 'gained', 0.5, ('d1',))]
@@ -251,7 +251,7 @@ def item_contributions(before: Side, after: Side) -> list[ItemContribution]:
     return sorted(changed, key=lambda change: (-abs(change.contribution), change.item_id))
 
 
-def _change(item_id: str, before: Side, after: Side) -> ItemContribution:
+def _change(item_id: str, before: BoardSide, after: BoardSide) -> ItemContribution:
     (was_asked, old), (is_asked, new) = before.covering(item_id), after.covering(item_id)
     contribution = after.worth(item_id) - before.worth(item_id)
     if not was_asked:

@@ -51,7 +51,7 @@ class CitedSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SystemStep:
     """One call of a model, or one rule that was applied."""
 
     stage: str
@@ -77,7 +77,7 @@ class Answer:
 
     sentences: tuple[CitedSentence, ...]
     sources: tuple[Source, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SystemStep, ...] = ()
 
     def response(self, run_tag: str, query_id: str, *, team: str = "") -> Response:
         """Return the answer as a run's response; its references are all sources, in their order."""
@@ -106,7 +106,7 @@ class RecordingModel:
     """A model whose calls are kept as steps."""
 
     llm: TextModel
-    steps: list[Step] = field(default_factory=list)
+    steps: list[SystemStep] = field(default_factory=list)
 
     def ask(
         self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **texts: str
@@ -127,7 +127,7 @@ class RecordingModel:
         """Return the stripped answer to messages of (role, text). Raises NoReply."""
         reply = self.llm.complete(messages)
         text = "\n\n".join(text for _, text in messages)
-        self.steps.append(Step(stage, prompt_id, text, reply, source, fact))
+        self.steps.append(SystemStep(stage, prompt_id, text, reply, source, fact))
         return reply.strip()
 
 

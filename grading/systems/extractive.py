@@ -18,7 +18,15 @@ from grading.generation.drafting import TextModel
 from grading.generation.similarity import nearest
 from grading.segmentation import MAX_TOKENS, count_tokens, sentence_spans
 from grading.systems import base
-from grading.systems.base import MAX_WORDS, Answer, CitedSentence, RecordingModel, Source, Step, first_words
+from grading.systems.base import (
+    MAX_WORDS,
+    Answer,
+    CitedSentence,
+    RecordingModel,
+    Source,
+    SystemStep,
+    first_words,
+)
 from grading.types import Topic
 
 _BRACKET = re.compile(r"\s*\[\s*(\d+(?:\s*(?:,|;|and|[-\u2013])\s*\d+)*)\s*\]", re.IGNORECASE)
@@ -138,7 +146,7 @@ class BestSentences:
                 chosen[hit.place] = [source]
         answer = [CitedSentence(candidates[place].text, tuple(chosen[place])) for place in sorted(chosen)]
         steps = [
-            Step("choose", "", topic.text, candidates[hit.place].text, candidates[hit.place].source)
+            SystemStep("choose", "", topic.text, candidates[hit.place].text, candidates[hit.place].source)
             for hit in ranked
             if hit.place in chosen
         ]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from grading.generation.drafting import TextModel
 from grading.graders.backend_options import Value
 from grading.systems import base, extractive, key_facts
-from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
+from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, SystemStep
 from grading.systems.extractive import STYLES, BestSentences, Prompted, Ragnarok
 from grading.systems.key_facts import Rifer
 from grading.systems.reranking import (
@@ -228,7 +228,7 @@ class Made:
     """Empty where it retrieves nothing."""
     answer: Answer | None
     """None where it only ranks."""
-    steps: tuple[Step, ...]
+    steps: tuple[SystemStep, ...]
     retrieved: tuple[str, ...] = ()
     """Ids in their order before they were reranked; empty where nothing was."""
 
@@ -246,7 +246,7 @@ def make(
     """
     model = llm or _NoModel()
     sources = sources_of(candidates.doc_ids[: spec.depth])
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SystemStep, ...] = ()
     retrieved: tuple[str, ...] = ()
     if reranker := _reranker(spec, model):
         retrieved = tuple(source.passage_id for source in sources)

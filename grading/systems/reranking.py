@@ -17,7 +17,7 @@ from grading.generation.drafting import TextModel
 from grading.prompts import prompt
 from grading.prompts.prompt import Prompt
 from grading.systems import base
-from grading.systems.base import RecordingModel, Source, Step
+from grading.systems.base import RecordingModel, Source, SystemStep
 from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Ranking, Topic
 
 WINDOW = 20
@@ -31,7 +31,7 @@ class Reranked:
     """The sources in their new order, and the calls that it took."""
 
     sources: tuple[Source, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[SystemStep, ...]
 
     def ranking(self, run_tag: str, query_id: str) -> Ranking:
         """Return the ranking with `1 / rank` as the score, since a list has none."""

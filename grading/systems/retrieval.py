@@ -247,7 +247,7 @@ def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]],
     return Ranking(run_tag, query_id, tuple(doc for doc, _ in ordered), tuple(score for _, score in ordered))
 
 
-class _Stored(msgspec.Struct):
+class _StoredIndex(msgspec.Struct):
     """A line of the texts."""
 
     id: str
@@ -261,7 +261,7 @@ class _Stored(msgspec.Struct):
         return PassageEntry(self.id, self.text, self.title, self.url, self.headings)
 
 
-_decoder = msgspec.json.Decoder(_Stored)
+_decoder = msgspec.json.Decoder(_StoredIndex)
 
 
 @dataclass(slots=True)
@@ -349,7 +349,7 @@ def _written(path: Path, entries: Iterable[PassageEntry]) -> Iterator[tuple[str,
     start = 0
     with path.open("wb") as file:
         for entry in entries:
-            stored = _Stored(entry.doc_id, entry.text, entry.title, entry.url, entry.headings)
+            stored = _StoredIndex(entry.doc_id, entry.text, entry.title, entry.url, entry.headings)
             line = msgspec.json.encode(stored) + b"\n"
             yield entry.doc_id, start
             start += file.write(line)

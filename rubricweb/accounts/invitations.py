@@ -1,4 +1,4 @@
-"""Invitations to a collection: by a link, or of an account by its name. People join by themselves."""
+"""Invitations to a collection, by a link or of an account by its name, and the pages on which people join."""
 
 from __future__ import annotations
 
@@ -6,24 +6,42 @@ import datetime as dt
 import hashlib
 import secrets
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import UserCreationForm
 from django.db import transaction
 from django.db.models import F, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
 
+from rubricweb.accounts import passwords
+from rubricweb.accounts.account import TypedTwice
 from rubricweb.accounts.actions import same_team, set_role, team_names
-from rubricweb.accounts.models import Invitation, Membership, User
+from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership, User
 from rubricweb.accounts.roles import Role
-from rubricweb.core import audit
+from rubricweb.core import audit, errors
+from rubricweb.core.http import HtmxRequest, form_response
 
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
 
+
 TOKEN_BYTES = 32
 ACCOUNT_DAYS = 30
 """How long an invitation of an account is open."""
+
+NAME = "invitation"
+"""Wrong links are counted under it, as wrong passwords are under an account."""
+BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +182,94 @@ def revoke(invitation: Invitation, *, by: User) -> None:
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+class TeamForm(forms.Form):
+    """The team of somebody who joins by a link for many teams."""
+
+    team = forms.CharField(
+        label="Name of your team",
+        max_length=TEAM_CHARS,
+        help_text="Shown beside your runs. Teammates join by a link from the organizers.",
+    )
+
+
+class NewAccountForm(TypedTwice, UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """An account for somebody who was invited."""
+
+    class Meta:
+        model = User
+        fields = ("username",)
+        help_texts = {"username": "Letters, digits and @ . + - _ only."}
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def join_by_link(request: HtmxRequest, token: str) -> HttpResponse:
+    """Show what the invitation is to; POST joins."""
+    if locked := passwords.refused(request, NAME):
+        return locked
+    invitation = invitation_of(token)
+    if invitation is None:
+        passwords.note_failure(request, NAME)
+        return _over(request)
+    posted = request.POST if request.method == "POST" else None
+    form, team_form = NewAccountForm(posted), TeamForm(posted)
+    team = (request.POST.get("team") or "").strip()
+    is_signed_in = bool(request.user.is_authenticated)
+    is_fit = (is_signed_in or form.is_valid()) and (not invitation.names_no_team or team_form.is_valid())
+    if request.method == "POST" and is_fit:
+        try:
+            return _joined(request, invitation, form, team=team)
+        except InvitationOver:
+            return _over(request)
+        except TeamTaken:
+            team_form.add_error("team", "This team already exists. Ask the organizers for its link.")
+    context = {"invitation": invitation, "collection_name": invitation.collection.name}
+    context |= {"form": form, "team_form": team_form}
+    return form_response(request, "accounts/join.html", context)
+
+
+def _over(request: HtmxRequest) -> HttpResponse:
+    return errors.page(
+        HTTPStatus.NOT_FOUND,
+        "This invitation is not open",
+        "It was used or revoked, it has expired, or its address is incomplete.",
+        "Ask the person who sent it for a new one.",
+        request=request,
+    )
+
+
+def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm, *, team: str) -> HttpResponse:
+    """Make the new account and the membership together. Raises InvitationOver and TeamTaken."""
+    is_signed_in = bool(request.user.is_authenticated)
+    with transaction.atomic():
+        person = request.user if is_signed_in else form.save()
+        is_new = join(invitation, person=person, team=team if invitation.names_no_team else "")
+    if not is_signed_in:
+        login(request, person, backend=BACKEND)
+    messages.success(request, joined_message(invitation, is_new=is_new))
+    is_participant = invitation.role == Role.PARTICIPANT
+    slug = invitation.collection.slug
+    return redirect("submissions:submit", slug) if is_participant else redirect(invitation.collection)
+
+
+@require_POST
+def invitation_accept(request: HtmxRequest, invitation_id: int) -> HttpResponse:
+    invitation = get_object_or_404(Invitation, pk=invitation_id, person=request.user)
+    try:
+        is_new = join(invitation, person=request.user)
+    except InvitationOver:
+        messages.error(request, "This invitation is no longer open. Ask the organizer for another.")
+        return redirect("home:home")
+    messages.success(request, joined_message(invitation, is_new=is_new))
+    return redirect("home:home")
+
+
+@require_POST
+def invitation_decline(request: HtmxRequest, invitation_id: int) -> HttpResponse:
+    invitation = get_object_or_404(Invitation, pk=invitation_id, person=request.user)
+    decline(invitation, by=request.user)
+    messages.success(request, "Invitation declined.")
+    return redirect("home:home")

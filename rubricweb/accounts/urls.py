@@ -1,7 +1,7 @@
 from django.contrib.auth import views as auth_views
 from django.urls import path
 
-from rubricweb.accounts import account, joining
+from rubricweb.accounts import account, invitations
 
 app_name = "accounts"
 urlpatterns = [
@@ -18,9 +18,11 @@ urlpatterns = [
     path("password/set/<uidb64>/<token>/", account.PasswordSet.as_view(), name="password-set"),
     path("density/", account.density, name="density"),
     path("close/", account.close, name="close"),
-    path("join/<str:token>/", joining.join, name="join"),
-    path("invitations/<int:invitation_id>/accept/", joining.invitation_accept, name="invitation-accept"),
-    path("invitations/<int:invitation_id>/decline/", joining.invitation_decline, name="invitation-decline"),
+    path("join/<str:token>/", invitations.join_by_link, name="join"),
+    path("invitations/<int:invitation_id>/accept/", invitations.invitation_accept, name="invitation-accept"),
+    path(
+        "invitations/<int:invitation_id>/decline/", invitations.invitation_decline, name="invitation-decline"
+    ),
     path("keys/", account.keys, name="keys"),
     path("keys/reset/", account.keys_reset, name="keys-reset"),
 ]

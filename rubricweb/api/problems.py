@@ -14,7 +14,7 @@ from rest_framework.views import set_rollback
 
 from grading.errors import BadFormat
 from rubricweb.accounts.actions import LastOrganizer
-from rubricweb.banks.errors import BankError, Conflict, OrderChanged
+from rubricweb.banks.changes import BankError, Conflict, OrderChanged
 from rubricweb.campaigns.errors import QueueError
 from rubricweb.core import errors
 from rubricweb.grades.human_ratings import HumanGradeError, RatedMeanwhile

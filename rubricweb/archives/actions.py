@@ -29,7 +29,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.imports import staging
-from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.worker import work_on
@@ -76,7 +76,7 @@ def start_archive(collection: Collection, *, by: User) -> Archive:
         archive.delete()
     archive = Archive.objects.create(collection=collection, slug=collection.slug, by=by)
     audit.record("collection archived", collection, by=by, detail=collection.slug)
-    dispatch.enqueue([archive])
+    queue.enqueue([archive])
     return archive
 
 
@@ -105,7 +105,7 @@ def start_deletion(collection: Collection, *, by: User, without_archive: bool) -
         deletion = Deletion.objects.create(collection_key=collection.pk, by=by, **fields)
         Collection.objects.filter(pk=collection.pk).update(is_being_deleted=True)
         if is_large(collection):
-            dispatch.enqueue([deletion])
+            queue.enqueue([deletion])
             return deletion
     work_on("deletion", deletion.pk)
     deletion.refresh_from_db()
@@ -122,7 +122,7 @@ def retry_deletion(deletion: Deletion) -> None:
     failed = Deletion.objects.filter(pk=deletion.pk, state=Deletion.State.FAILED)
     with transaction.atomic():
         if failed.update(state=Deletion.State.QUEUED, attempts=0, error=""):
-            dispatch.enqueue([deletion])
+            queue.enqueue([deletion])
 
 
 def require_archive(collection: Collection) -> None:
@@ -165,7 +165,7 @@ def start_restoration(upload: UploadedFile[bytes], *, slug: str, by: User) -> Re
     row.size, row.state = row.path.stat().st_size, Restoration.State.QUEUED
     with transaction.atomic():
         row.save(update_fields=["size", "state"])
-        dispatch.enqueue([row])
+        queue.enqueue([row])
     return row
 
 
@@ -191,7 +191,7 @@ def restore(lease: Lease[Restoration]) -> None:
     def end(restored: Restored) -> None:
         collection = Collection.objects.get(pk=restored.collection_id)
         set_role(person, collection, role=Role.ORGANIZER, by=person)
-        endings.finish(
+        leases.finish(
             lease,
             slug=restored.slug,
             collection_key=restored.collection_id,

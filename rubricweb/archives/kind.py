@@ -15,7 +15,7 @@ from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import TaskListing
@@ -35,13 +35,13 @@ class Archives(TaskKind[Archive]):
         try:
             manifest = write_archive(archive.collection, archive.path)
         except CannotArchive as error:
-            endings.fail(lease, error=str(error))
+            leases.fail(lease, error=str(error))
             return
         with archive.path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         rows = sum(part.rows for part in manifest.tables.values())
         size = archive.path.stat().st_size
-        endings.finish(lease, state_digest=state, row_count=rows, size=size, sha256=sha256)
+        leases.finish(lease, state_digest=state, row_count=rows, size=size, sha256=sha256)
 
     def need(self, work: Archive) -> Need:
         return Need("archives", "an archive of a collection")
@@ -66,13 +66,13 @@ class Deletions(TaskKind[Deletion]):
             with transaction.atomic():
                 is_removed = self._delete(lease)
                 if is_removed:
-                    endings.finish(lease)
+                    leases.finish(lease)
         except removal.CannotDelete as reason:
-            endings.fail(lease, error=str(reason))
+            leases.fail(lease, error=str(reason))
             return
         if not is_removed:
             removal.remove_hidden(Collection.including_gone.get(pk=lease.work.collection_key))
-            endings.finish(lease)
+            leases.finish(lease)
 
     def need(self, work: Deletion) -> Need:
         return Need("deletions", "the deletion of a collection")
@@ -115,7 +115,7 @@ class Restorations(TaskKind[Restoration]):
         try:
             actions.restore(lease)
         except (BadFormat, actions.NotAllowed) as error:
-            endings.fail(lease, error=str(error))
+            leases.fail(lease, error=str(error))
 
     def need(self, work: Restoration) -> Need:
         return Need("restorations", "the restoration of an archive")

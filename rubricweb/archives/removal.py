@@ -19,7 +19,7 @@ from django.db.models import ForeignObjectRel, Max, Min, Model, QuerySet
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables
 from rubricweb.arena.models import Vote
-from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import (
     AnswerKey,
     Bank,

@@ -6,7 +6,7 @@ class ArenaConfig(AppConfig):
     label = "arena"
     imports = {
         "votes on answers": "rubricweb.arena.importing.VoteImporter",
-        "battles": "rubricweb.arena.imported_battles.BattleImporter",
+        "battles": "rubricweb.arena.import_battles.BattleImporter",
     }
 
     def ready(self) -> None:

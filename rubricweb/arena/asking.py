@@ -18,10 +18,10 @@ from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.writers import Writer
-from rubricweb.jobs import dispatch, steering
-from rubricweb.jobs.limited import Limits
+from rubricweb.corpus.prompts import Writer
+from rubricweb.jobs import queue, steering
 from rubricweb.jobs.models import Job
+from rubricweb.jobs.steering import Limits
 from rubricweb.systems import models
 
 FEW = 3
@@ -119,7 +119,7 @@ def ask(collection: Collection, request: NewQuestion, *, limits: Limits, by: Use
     both = two_systems(request.systems, request.writer, random)
     question = _new_question(collection, request, limits, by)
     chunks = [_answer(question, place, system, request.writer) for place, system in enumerate(both)]
-    dispatch.enqueue(FreshAnswer.objects.bulk_create(chunks))
+    queue.enqueue(FreshAnswer.objects.bulk_create(chunks))
     audit.record("question asked in the arena", question, by=by, detail=request.text[:200])
     events.publish_on_commit(collection.channel, EVENT)
     return Battle.objects.create(

@@ -26,8 +26,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
 from rubricweb.grades import selectors
-from rubricweb.grades.forms import AddressForm, GraderForm, covered_from
-from rubricweb.grades.raters import raters
+from rubricweb.grades.raters import AddressForm, GraderForm, covered_from, raters
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.plots.svg import Picture
 

@@ -15,8 +15,8 @@ from rubricweb.arena.answers import stored_answers
 from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.core import events
-from rubricweb.corpus.importers.base import FilePosition, fitting
-from rubricweb.grades.importers.people import Kinds, Work
+from rubricweb.corpus.import_base import FilePosition, fitting
+from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 
 LACKING = "votes on topics or runs that the collection lacks"
 SINCE = "votes on two answers on which the same person has voted here otherwise"
@@ -46,7 +46,7 @@ class VoteImporter:
         "battles": (Battle, "collection"),
     }
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work = work
         self._runs: dict[str, int] = dict(work.collection.runs.values_list("run_tag", "pk"))
 

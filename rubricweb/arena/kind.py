@@ -14,9 +14,8 @@ from rubricweb.arena import asking, battles
 from rubricweb.arena.models import FreshAnswer, Question
 from rubricweb.core import events
 from rubricweb.core.reader import reader
-from rubricweb.jobs import endings, limited
-from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.kinds import Need, Stopping
+from rubricweb.jobs import leases, steering
+from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
@@ -41,12 +40,12 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
         if chunk.job.state not in Job.WORKED_ON:
             raise Stopping
         result = made_as_json(_made(lease, chunk))
-        endings.finish(lease, result=result, done=1, seconds=time.monotonic() - began)
+        leases.finish(lease, result=result, done=1, seconds=time.monotonic() - began)
         events.publish_on_commit(chunk.job.collection.channel, "progress")
 
     def need(self, work: FreshAnswer) -> Need | None:
         spec = work.made_by
-        return limited.need_of(spec.backend, spec.llm) if spec.needs_model else None
+        return steering.need_of(spec.backend, spec.llm) if spec.needs_model else None
 
     def label(self, work: FreshAnswer) -> str:
         return f"an answer to question {work.job_id} of the arena"

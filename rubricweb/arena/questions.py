@@ -22,8 +22,8 @@ from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.writers import Writer, writer_of
-from rubricweb.jobs.limited import MILLION, Limits, cost
+from rubricweb.corpus.prompts import Writer, writer_of
+from rubricweb.jobs.steering import MILLION, Limits, cost
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
 

@@ -19,7 +19,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.grades.raters import Rater
-from rubricweb.systems.selectors import steps_of
+from rubricweb.systems.made import steps_of
 
 SHOWN_BATTLES = 50
 

@@ -1,18 +1,20 @@
-"""Fetch and authorise in one call, always through the parent."""
+"""Fetch and authorise in one call, always through the parent; and what commands name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from django.core.exceptions import PermissionDenied
+from django.core.management import CommandError
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
 
 _guards: list[Guard] = []
@@ -106,3 +108,28 @@ def suggestion_for_editor(user: User, bank_id: int, suggestion_id: int) -> Impor
         rows, pk=suggestion_id, request__bank=bank, item__isnull=False
     )
     return suggestion
+
+
+def named_bank(slug: str, name: str) -> Bank:
+    """Return the bank. Raises CommandError, which lists those that there are."""
+    collection = collection_named(slug)
+    bank: Bank | None = collection.banks.filter(name=name).first()
+    if bank is None:
+        names = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
+        raise CommandError(f"{slug} has no bank {name}; its banks are {names}")
+    return bank
+
+
+def named_version(bank: Bank, named: str) -> BankVersion | None:
+    """Return the version of this number or name, or None for no name.
+
+    Raises CommandError, which lists the versions.
+    """
+    if not named:
+        return None
+    versions = list(bank.versions.all())
+    match = next((version for version in versions if named in {version.name, str(version.number)}), None)
+    if match is None:
+        listed = ", ".join(f"{version.number} ({version.name})" for version in versions) or "none"
+        raise CommandError(f"{bank} has no version {named}; its versions are {listed}")
+    return match

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,9 +13,8 @@ from django.utils import timezone
 from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks import secret_items
-from rubricweb.banks.changes import duplicate_detail, record_change, write_change
-from rubricweb.banks.errors import (
+from rubricweb.banks import changes
+from rubricweb.banks.changes import (
     DuplicateItem,
     EmptyWording,
     NoAnswerKey,
@@ -25,6 +24,9 @@ from rubricweb.banks.errors import (
     UnfitSpan,
     UnfitWeight,
     WrongText,
+    duplicate_detail,
+    record_change,
+    write_change,
 )
 from rubricweb.banks.models import (
     LEAST_WEIGHT,
@@ -143,7 +145,7 @@ def reuse_wording(
         with _refusing_twin(item.bank, revision, item.kind):
             _from_passage(write_change(item, seen, Verb.REWORDED, by, revision=revision), origin)
         if was_secret or revision.is_secret:
-            secret_items.spread(item, by=by)
+            changes.spread(item, by=by)
     return item
 
 
@@ -182,7 +184,7 @@ def merge_items(keep: Item, duplicate: Item, *, seen: int, by: User | None) -> I
         duplicate, seen, Verb.RETIRED, by, detail=detail, retired_at=timezone.now(), merged_into=keep
     )
     if keep.is_secret:
-        secret_items.spread(keep, by=by)
+        changes.spread(keep, by=by)
     return duplicate
 
 
@@ -312,3 +314,73 @@ def _refuse_twin(bank: Bank, revision: ItemRevision, kind: str) -> None:
 def _from_passage(change: ItemChange, origin: Origin | None) -> None:
     if origin is not None:
         ItemSource.objects.create(change=change, passage=origin.passage, spans=list(origin.spans))
+
+
+@dataclass(frozen=True, slots=True)
+class ItemWeight:
+    """The state that an item shall have, where `seen` is its version; without `is_on` it is retired."""
+
+    seen: int
+    is_on: bool
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class ItemBefore:
+    """The state of an item before a change of several; `seen` is its version after that change."""
+
+    seen: int
+    importance: Importance
+    weight: float
+
+
+@transaction.atomic
+def bring_back(items: Iterable[Item], *, before: Mapping[int, ItemBefore], by: User | None) -> int:
+    """Undo a change of several items, by pk: all, or none on a Conflict. Return how many changed.
+
+    Items that were retired are restored, and all get the importance and weight that they had.
+    """
+    changed = 0
+    for item in items:
+        was, version = before[item.pk], item.version
+        seen = was.seen
+        if item.is_retired:
+            seen = restore_item(item, seen=seen, by=by).version
+        weigh_item(item, importance=was.importance, weight=was.weight, seen=seen, by=by)
+        changed += item.version != version
+    return changed
+
+
+@transaction.atomic
+def retire_items(items: Iterable[Item], *, seen: Mapping[int, int], by: User | None) -> int:
+    """Retire the items, where `seen` has their versions by pk: all, or none on a Conflict."""
+    return sum(retire_item(item, seen=seen[item.pk], by=by).is_retired for item in items)
+
+
+@transaction.atomic
+def weigh_items(
+    items: Iterable[Item], *, importance: Importance, seen: Mapping[int, int], by: User | None
+) -> int:
+    """Give the items this importance and its weight: all, or none on a Conflict. Return how many changed."""
+    changed = 0
+    for item in items:
+        before = item.version
+        weigh_item(item, importance=importance, seen=seen[item.pk], by=by)
+        changed += item.version != before
+    return changed
+
+
+@transaction.atomic
+def settle_items(bank: Bank, topic: Topic, *, weights: Mapping[int, ItemWeight], by: User | None) -> int:
+    """Retire and weigh active items, by pk: all, or none on a Conflict. Return how many changed."""
+    changed = 0
+    items = bank.items.active().for_topic(topic).select_related("revision", "topic", "bank__collection")
+    for item in items.filter(pk__in=weights):
+        want, before = weights[item.pk], item.version
+        if want.is_on:
+            importance = Importance(item.importance)
+            weigh_item(item, importance=importance, weight=want.weight, seen=want.seen, by=by)
+        else:
+            retire_item(item, seen=want.seen, by=by)
+        changed += item.version != before
+    return changed

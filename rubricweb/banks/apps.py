@@ -8,5 +8,5 @@ class BanksConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.jobs import kinds, listing
 
-        kinds.register("rubricweb.banks.drafting.kind.Drafting")
-        listing.register("rubricweb.banks.drafting.kind.LISTING")
+        kinds.register("rubricweb.banks.kind.Drafting")
+        listing.register("rubricweb.banks.kind.LISTING")

@@ -14,6 +14,7 @@ from grading.formats.ids import md5_of_id
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
+from rubricweb.banks.convert import UnmodelledFields
 from rubricweb.banks.models import (
     DIRECT_UID,
     LEAST_WEIGHT,
@@ -24,9 +25,7 @@ from rubricweb.banks.models import (
     ItemChange,
     ItemRevision,
 )
-from rubricweb.banks.unmodelled_fields import UnmodelledFields
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting
 from rubricweb.corpus.models import Collection, Topic
 
 IMPORTED_BANK = "imported"
@@ -197,7 +196,10 @@ class BankImporter:
     def _add_keys(self, items: list[ImportedItem], revisions: list[ItemRevision]) -> None:
         """Add new accepted answers; a key that people have changed stays as it is."""
         named = {
-            (revision.pk, _fitting_answer(answer, item)): None
+            (
+                revision.pk,
+                fitting(answer, what=f"item {item.uid}: an accepted answer", at=item.at, limit=KEY_CHARS),
+            ): None
             for item, revision in zip(items, revisions, strict=True)
             for text in item.answers
             if (answer := " ".join(text.split()))
@@ -303,10 +305,6 @@ class BankImporter:
         counts.changed += is_first and is_changed
         counts.unchanged += is_first and not is_changed
         self._seen.add(revision.pk)
-
-
-def _fitting_answer(answer: str, item: ImportedItem) -> str:
-    return fitting(answer, what=f"item {item.uid}: an accepted answer", at=item.at, limit=KEY_CHARS)
 
 
 def _weight_words(item: Item) -> str:

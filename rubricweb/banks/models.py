@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
 
-import rubricweb.banks.drafting.models  # noqa: F401  (Django looks for models here)
+import rubricweb.banks.draft_models  # noqa: F401  (Django looks for models here)
 from grading.types import Importance, ItemKind
 from rubricweb.banks.secrecy import CompleteManager, ReadableManager
 from rubricweb.corpus.models import Collection, Passage, Topic

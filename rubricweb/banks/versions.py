@@ -14,7 +14,7 @@ from django.db.models import Count, Max, QuerySet
 from grading.types import Importance
 from rubricweb.accounts.models import User
 from rubricweb.banks import actions
-from rubricweb.banks.errors import BankMoved, Conflict, UnfitVersion
+from rubricweb.banks.changes import BankMoved, Conflict, UnfitVersion
 from rubricweb.banks.models import Bank, BankVersion, Item, VersionItem
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
@@ -23,7 +23,7 @@ _WORD = re.compile(r"\S+\s*")
 NAME_CHARS = 120
 
 
-class Change(StrEnum):
+class VersionChange(StrEnum):
     ADDED = "added"
     RETIRED = "retired"
     REWORDED = "reworded"
@@ -60,12 +60,16 @@ class ItemDiff:
     after: VersionedItem | None
 
     @property
-    def change(self) -> Change:
+    def change(self) -> VersionChange:
         if self.before is None:
-            return Change.ADDED
+            return VersionChange.ADDED
         if self.after is None:
-            return Change.RETIRED
-        return Change.REWEIGHED if self.before.revision_id == self.after.revision_id else Change.REWORDED
+            return VersionChange.RETIRED
+        return (
+            VersionChange.REWEIGHED
+            if self.before.revision_id == self.after.revision_id
+            else VersionChange.REWORDED
+        )
 
     @property
     def is_reweighed(self) -> bool:

@@ -19,7 +19,7 @@ from rubricweb.grades import human_ratings
 from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.verification import Segment, highlighted
+from rubricweb.grades.verification import PassageSegment, highlighted
 
 Meanings = tuple[tuple[int, str], ...]
 """(rating, what it means), the highest first."""
@@ -57,7 +57,7 @@ class Card:
     grade: Grade | None
     """The grader's; None if the person may not see it yet, or there is none."""
     answer: str
-    segments: tuple[Segment, ...]
+    segments: tuple[PassageSegment, ...]
     uid: UUID
 
     @property

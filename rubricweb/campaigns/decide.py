@@ -30,7 +30,7 @@ from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import Context, HtmxRequest, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.forms import AddressForm, select_at_once
+from rubricweb.grades.raters import AddressForm, select_at_once
 
 PAGE = "campaigns/adjudication/decide.html"
 

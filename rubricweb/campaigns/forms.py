@@ -23,8 +23,7 @@ from rubricweb.campaigns.population import Choice
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.forms import rater_choices
-from rubricweb.grades.raters import KINDS, raters
+from rubricweb.grades.raters import KINDS, rater_choices, raters
 from rubricweb.grades.selectors import banks
 
 if TYPE_CHECKING:

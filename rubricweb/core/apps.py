@@ -9,6 +9,6 @@ class CoreConfig(AppConfig):
     label = "core"
 
     def ready(self) -> None:
-        from rubricweb.core import older_database  # noqa: F401  its check is registered
+        from rubricweb.core import database  # noqa: F401  its check is registered
 
         hf_model.keep_copies_in(settings.DATA_DIR / "models")

@@ -1,19 +1,34 @@
-"""Differences between SQLite and PostgreSQL: the write lock, and bulk inserts.
+"""Differences between SQLite and PostgreSQL, and databases of development versions.
 
 Many new rows go in by COPY on PostgreSQL, which takes several times as many a second as INSERT, and by INSERT
 elsewhere: all or nothing, and with the same errors, either way.
+
+Nothing was released before 0.1.0, whose migrations begin anew: no path leads there from a development
+version's database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import OperationalError, connection, connections, transaction
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
 WAIT_SECONDS = 0.5
+
+M = TypeVar("M", bound=Model)
+LOOKED_UP = 500
+"""Ids per query: SQLite takes at most a thousand parameters."""
+HINT = (
+    "Export what you need with the version that made it. Then start with an empty database: set "
+    "RUBRIC_DATA_DIR to another folder, or DATABASE_URL to another database."
+)
 
 
 def is_locked(error: BaseException | None) -> bool:
@@ -37,12 +52,6 @@ def short_wait(seconds: float = WAIT_SECONDS) -> Iterator[None]:
 def _wait_at_most(seconds: float) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
-
-
-M = TypeVar("M", bound=Model)
-
-LOOKED_UP = 500
-"""Ids per query: SQLite takes at most a thousand parameters."""
 
 
 def is_possible() -> bool:
@@ -94,3 +103,24 @@ def _new_keys(model: type[Model], number: int) -> list[int]:
             [table, column, number],
         )
         return [key for (key,) in cursor.fetchall()]
+
+
+def unknown_migrations(alias: str = "default") -> list[str]:
+    """Return the applied migrations of our rooms that this version lacks, as "corpus.0024_name"."""
+    own = [config for config in apps.get_app_configs() if config.name.startswith("rubricweb.")]
+    labels = {config.label for config in own}
+    on_disk = {
+        (config.label, path.stem) for config in own for path in Path(config.path).glob("migrations/0*.py")
+    }
+    applied = MigrationRecorder(connections[alias]).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in applied if app in labels and (app, name) not in on_disk)
+
+
+@register(Tags.database)
+def database_of_this_version(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
+    """Refuse a database of another version before `migrate` changes it."""
+    unknown = [name for alias in databases or () for name in unknown_migrations(alias)]
+    if not unknown:
+        return []
+    message = f"Another version of RubricWeb made this database: it has the migration {unknown[-1]}."
+    return [Error(message, hint=HINT, id="rubricweb.E001")]

@@ -32,7 +32,7 @@ from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from rubricweb.core import errors, logs
+from rubricweb.core import errors, redaction
 from rubricweb.core.database import is_locked
 from rubricweb.core.reader import Reader, reading_as
 
@@ -110,11 +110,11 @@ class RequestReference:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         reference = secrets.token_hex(REFERENCE_BYTES)
         request.reference = reference  # type: ignore[attr-defined]
-        token = logs.reference.set(reference)
+        token = redaction.reference.set(reference)
         try:
             response = self.get_response(request)
         finally:
-            logs.reference.reset(token)
+            redaction.reference.reset(token)
         response["X-Request-Reference"] = reference
         return response
 

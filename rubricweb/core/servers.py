@@ -19,6 +19,8 @@ from grading.graders.connection import Connection
 if TYPE_CHECKING:
     import redis
 
+logger = logging.getLogger(__name__)
+
 
 REDIS_SECONDS = 10.0
 """Timeout of Redis, longer than a worker waits for work (`jobs.worker.IDLE_SECONDS`)."""
@@ -73,9 +75,6 @@ def model_server() -> Connection | None:
     if not settings.OPENAI_BASE_URL and not settings.BATCH_FOLDER:
         return None
     return Connection(settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, batch_folder=settings.BATCH_FOLDER)
-
-
-logger = logging.getLogger(__name__)
 
 
 def is_set_up() -> bool:

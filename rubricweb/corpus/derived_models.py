@@ -7,7 +7,7 @@ from rubricweb.jobs.models import Task
 
 
 class PoolSnapshot(models.Model):
-    """A topic's pool, rankings and judgments as `pool_snapshots` packs them: never the truth."""
+    """A topic's pool, rankings and judgments as `topic_pools` packs them: never the truth."""
 
     topic = models.OneToOneField("corpus.Topic", on_delete=models.CASCADE, related_name="pool_snapshot")
     number = models.PositiveBigIntegerField()

@@ -11,7 +11,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.derived_models import DuplicateSearch, NearDuplicate
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import TaskKind
 from rubricweb.jobs.leases import Lease
 
@@ -31,7 +31,7 @@ def start_search(collection: Collection, *, threshold: float, by: User | None) -
         return running
     search = DuplicateSearch.objects.create(collection=collection, threshold=threshold, by=by)
     audit.record("near-duplicates searched", search, by=by, detail=f"threshold {threshold:g}")
-    dispatch.enqueue([search])
+    queue.enqueue([search])
     return search
 
 
@@ -46,7 +46,7 @@ def find_groups(collection: Collection, threshold: float) -> tuple[Groups, int]:
 def keep(lease: Lease[DuplicateSearch], groups: Groups, n_passages: int) -> None:
     """End a worker's search. Raises LeaseLost."""
     _replace(lease.work, groups)
-    endings.finish(lease, groups=len(groups), passages=n_passages)
+    leases.finish(lease, groups=len(groups), passages=n_passages)
 
 
 def search_now(collection: Collection, *, threshold: float, by: User | None) -> DuplicateSearch:

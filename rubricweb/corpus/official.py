@@ -21,7 +21,7 @@ from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, To
 from rubricweb.corpus.pseudonyms import shown_names
 
 if TYPE_CHECKING:
-    from rubricweb.corpus.importers.base import FilePosition, Tally
+    from rubricweb.corpus.import_base import FilePosition, Tally
 
 NAME_LIMIT = 80
 REPLACED = ("value", "is_rank", "measure", "source")
@@ -133,11 +133,11 @@ def put_official_board(
 
     `measure` selects one where the file has several. Scores of the collection's topics are stored, too.
     """
-    from rubricweb.corpus.importers.base import (  # here: readers of boards import no files
+    from rubricweb.corpus.import_base import (  # here: readers of boards import no files
         FilePosition,
         fitting_id,
     )
-    from rubricweb.corpus.importers.runs import TAG_LIMIT
+    from rubricweb.corpus.import_runs import TAG_LIMIT
 
     board = read_official(path, measure=measure)
     name = " ".join(name.split())
@@ -198,8 +198,8 @@ def import_official(
     is_replacing: bool,
 ) -> None:
     """Import ranks or scores by run tag as the official leaderboard; unknown runs are allowed."""
-    from rubricweb.corpus.importers.base import FilePosition, fitting
-    from rubricweb.corpus.importers.runs import TAG_LIMIT
+    from rubricweb.corpus.import_base import FilePosition, fitting
+    from rubricweb.corpus.import_runs import TAG_LIMIT
 
     board, counts = _read(file, topics, tally), tally.of("official_scores")
     before = {(row.run_tag, row.topic_id): row for row in collection.official_scores.filter(board=OFFICIAL)}

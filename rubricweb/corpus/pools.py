@@ -22,7 +22,7 @@ from sys import intern
 from django.db.models import Count, Sum
 from django.db.models.functions import Length
 
-from rubricweb.corpus import pool_snapshots
+from rubricweb.corpus import topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
@@ -50,7 +50,7 @@ def collection_pool(collection: Collection) -> CollectionPool:
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _load(collection_id: int, stamp: int) -> CollectionPool:
     runs, topics = _runs(collection_id), _topics(collection_id)
-    kept = pool_snapshots.read(stamp, [pk for pk, _ in runs], topics)
+    kept = topic_pools.read(stamp, [pk for pk, _ in runs], topics)
     listed = kept or _from_rows(collection_id, [pk for pk, _ in runs], topics)
     return _collection(collection_id, stamp, runs, listed)
 
@@ -64,7 +64,7 @@ def from_rows(collection_id: int, stamp: int) -> CollectionPool:
 
 def _from_rows(
     collection_id: int, runs: Sequence[int], topics: Sequence[tuple[int, str]]
-) -> pool_snapshots.Topics:
+) -> topic_pools.Topics:
     pools, everything, judgments = _pooled(collection_id), _rankings(collection_id), _judgments(collection_id)
     accepted = set(runs)
     rankings = {place: ranks for place, ranks in everything.items() if place[0] in accepted}
@@ -90,7 +90,7 @@ def _from_rows(
 
 
 def _collection(
-    collection_id: int, stamp: int, runs: Sequence[tuple[int, str]], topics: pool_snapshots.Topics
+    collection_id: int, stamp: int, runs: Sequence[tuple[int, str]], topics: topic_pools.Topics
 ) -> CollectionPool:
     left_out = {topic.topic_id: passages for topic, passages in topics if passages}
     tags, pks = tuple(tag for _, tag in runs), tuple(pk for pk, _ in runs)
@@ -150,13 +150,13 @@ def keep_snapshots() -> None:
 
     A duty of workers: a web request only reads.
     """
-    now = pool_snapshots.out_of_date()
+    now = topic_pools.out_of_date()
     quiet = [pk for pk, stamp in now.items() if _seen_out_of_date.get(pk) == stamp]
     _seen_out_of_date.clear()
     _seen_out_of_date.update(now)
     for collection_id in quiet[:1]:
         pool = from_rows(collection_id, now[collection_id])
-        pool_snapshots.keep(pool, chars_of(pool))
+        topic_pools.keep(pool, chars_of(pool))
 
 
 def chars_of(pool: CollectionPool) -> dict[int, int]:

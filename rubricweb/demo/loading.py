@@ -21,10 +21,10 @@ from rubricweb.corpus.models import OFFICIAL, Collection, Response, Run
 from rubricweb.corpus.official import put_official_board
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.actions import start_grading
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import JobChunk
 from rubricweb.grades.raters import raters
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.actions import start_release

@@ -17,8 +17,8 @@ import redis
 from django.conf import settings
 from honcho.environ import parse_procfile
 
+from rubricweb.core.redaction import redacted
 from rubricweb.core.redis_server import ALLOW_STAND_IN
-from rubricweb.core.secrets import redacted
 from rubricweb.core.servers import redis_client
 
 START_SECONDS = 10
@@ -80,21 +80,30 @@ def check_port(port: int) -> None:
             raise CannotStart(f"Port {port} is taken; choose another: make demo PORT={port + 1}") from error
 
 
-def serve(port: int) -> int:
-    """Run web and workers in the foreground until Ctrl-C, or until web ends. Return the exit status.
-
-    A worker that ends is restarted. All have sessions of their own, so that Ctrl-C reaches only this process,
-    which stops them in order.
-    """
-    processes: dict[str, subprocess.Popen[bytes]] = {}
+@contextmanager
+def web_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the web process, which gets ready beside the block, and stop it after it."""
+    web = _start("web", port)
     try:
-        for name in ("web", *WORKERS):
-            processes[name] = _start(name, port)
+        yield web
+    finally:
+        _stop([web])
+
+
+def serve(web: subprocess.Popen[bytes], port: int) -> int:
+    """Run workers beside the web process in the foreground until Ctrl-C, or until web ends.
+
+    A worker that ends is restarted. All processes have sessions of their own, so that Ctrl-C reaches only
+    this one, which stops the workers first. Return the exit status.
+    """
+    processes = {"web": web}
+    try:
+        processes |= {name: _start(name, port) for name in WORKERS}
         return _watch(processes, port)
     except KeyboardInterrupt:
         return 0
     finally:
-        _stop(list(processes.values()))
+        _stop([process for name, process in processes.items() if name in WORKERS])
 
 
 def _watch(processes: dict[str, subprocess.Popen[bytes]], port: int) -> int:
@@ -130,11 +139,12 @@ def _say(sentence: str) -> None:
 
 
 def _start(name: str, port: int) -> subprocess.Popen[bytes]:
-    """Start a process of the Procfile, whose errors have the product's own pages."""
+    """Start a process of the Procfile, whose errors have the product's own pages; web logs no request."""
     line = parse_procfile((settings.FILES_DIR / "Procfile").read_text()).processes[name]
     binaries = str(Path(sys.executable).parent)
     path = binaries + os.pathsep + os.environ.get("PATH", "")
-    env = {"RUBRIC_DEBUG_PAGES": "false"} | os.environ | {"PORT": str(port), "PATH": path}
+    usual = {"RUBRIC_DEBUG_PAGES": "false", "UVICORN_LOG_LEVEL": "warning"}
+    env = usual | os.environ | {"PORT": str(port), "PATH": path}
     command = ["/bin/sh", "-c", f"exec {line}"]
     return subprocess.Popen(command, env=env, cwd=settings.BASE_DIR, start_new_session=True)  # noqa: S603
 

@@ -15,7 +15,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import access, actions
 from rubricweb.banks import selectors as banks
-from rubricweb.banks.errors import BankError, Conflict
+from rubricweb.banks.changes import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import banks_for, neighbours
 from rubricweb.core.http import (

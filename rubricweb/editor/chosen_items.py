@@ -13,10 +13,9 @@ from django.views.decorators.http import require_POST
 from rubricweb.accounts import roles
 from rubricweb.banks import access
 from rubricweb.banks import selectors as banks
-from rubricweb.banks.errors import BankError, Conflict
+from rubricweb.banks.actions import bring_back, retire_items, weigh_items
+from rubricweb.banks.changes import BankError, Conflict, hide_items, show_items
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.secret_items import hide_items, show_items
-from rubricweb.banks.weighing import bring_back, retire_items, weigh_items
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo
 from rubricweb.corpus.models import Topic

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.db.models import Q, QuerySet, prefetch_related_objects
 
-from grading.generation import NearDuplicate, near_duplicates
+from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
 from grading.types import ItemKind
-from rubricweb.banks.drafting import importance
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import KINDS, Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks import drafting
+from rubricweb.banks.draft_models import KINDS, Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.writers import Writer, writer_choices, writer_of
+from rubricweb.corpus.prompts import Writer, writer_choices, writer_of
 from rubricweb.editor.item_forms import MAX_WORDING
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class DraftRow:
 
     draft: Draft
     subtopic: str
-    near: NearDuplicate | None
+    near: SimilarText | None
     """The item of the bank, or the earlier draft, that says much the same."""
     is_open: bool = False
     """Somebody edits it: a refreshed list leaves the row alone."""
@@ -123,7 +123,7 @@ def inbox(
     near = _near(bank, topic, drafts)
     names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
     refusals = refused or {}
-    suggestions, weighed = importance.suggested(bank, topic)
+    suggestions, weighed = drafting.suggested(bank, topic)
     rows = (
         DraftRow(
             draft,
@@ -169,9 +169,9 @@ def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     return drafts.select_related("request__bank__collection").order_by("pk")
 
 
-def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:
+def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, SimilarText]:
     """Return near-duplicates by draft; questions are compared with questions only, nuggets with nuggets."""
-    nearest_items: dict[int, NearDuplicate] = {}
+    nearest_items: dict[int, SimilarText] = {}
     for kind in {draft.request.kind for draft in drafts}:
         same = [draft for draft in drafts if draft.request.kind == kind]
         existing = _item_texts(bank, topic, kind)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import trigger_client_event
 
 from rubricweb.accounts import roles
+from rubricweb.banks import drafting
 from rubricweb.banks.access import (
     bank_topic_for,
     draft_for_editor,
@@ -19,9 +20,8 @@ from rubricweb.banks.access import (
     request_for_editor,
     suggestion_for_editor,
 )
-from rubricweb.banks.drafting import actions, importance
-from rubricweb.banks.drafting.models import Draft
-from rubricweb.banks.errors import BankError, CannotDraft
+from rubricweb.banks.changes import BankError, CannotDraft
+from rubricweb.banks.draft_models import Draft
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_ids
@@ -70,7 +70,7 @@ def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRes
     form = drafting_form(topic, posted=request.POST if request.method == "POST" else None)
 
     def ask() -> str:
-        made = actions.request_drafts(bank, topic, form.options(), by=request.user)
+        made = drafting.request_drafts(bank, topic, form.options(), by=request.user)
         return f"{made.llm} was asked for {made.kind}s. They will appear as drafts."
 
     return after_request(request, (bank, topic), form, ask)
@@ -107,7 +107,7 @@ def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
     if not form.is_valid():
         return _refuse(request, draft, str(form["text"].errors[0]))
     try:
-        item = actions.accept_draft(draft, text=form.cleaned_data["text"], by=request.user)
+        item = drafting.accept_draft(draft, text=form.cleaned_data["text"], by=request.user)
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
     bank, topic = draft.request.bank, draft.request.topic
@@ -120,7 +120,7 @@ def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
 def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
     draft = draft_for_editor(request.user, bank_id, draft_id)
     try:
-        actions.reject_draft(draft, by=request.user)
+        drafting.reject_draft(draft, by=request.user)
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
     bank, topic = draft.request.bank, draft.request.topic
@@ -134,7 +134,7 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen, inbox = parse_ids(request.POST.getlist("seen")), draft_inbox.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
-    accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
+    accepted = drafting.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
     messages.success(request, f"{counted(len(accepted.items), 'draft')} accepted.")
     if accepted.left:
         messages.warning(
@@ -150,7 +150,7 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     """Reject the drafts that the user saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
-    rejected = actions.reject_drafts(draft_inbox.waiting(bank, topic).filter(pk__in=seen), by=request.user)
+    rejected = drafting.reject_drafts(draft_inbox.waiting(bank, topic).filter(pk__in=seen), by=request.user)
     message = f"{counted(len(rejected), 'draft')} rejected."
     _offer_reopening(request, (bank, topic), message, rejected)
     return after_decision(request, bank, topic)
@@ -164,7 +164,7 @@ def drafts_reopen(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     drafts = list(draft_inbox.drafts_of(bank, topic).filter(pk__in=chosen))
     for pk in [draft.item_id for draft in drafts if draft.item_id]:
         item_for_editor(request.user, bank.pk, pk)
-    count = actions.reopen_drafts(drafts, by=request.user)
+    count = drafting.reopen_drafts(drafts, by=request.user)
     messages.success(request, f"{counted(count, 'draft')} brought back.")
     return after_decision(request, bank, topic, decided=min(chosen, default=1) - 1)
 
@@ -173,7 +173,7 @@ def drafts_reopen(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
     draft_request = request_for_editor(request.user, bank_id, request_id)
     try:
-        actions.ask_again(draft_request, by=request.user)
+        drafting.ask_again(draft_request, by=request.user)
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
@@ -184,14 +184,14 @@ def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpRe
 @require_POST
 def request_cancel(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
     draft_request = request_for_editor(request.user, bank_id, request_id)
-    actions.cancel_request(draft_request, by=request.user)
+    drafting.cancel_request(draft_request, by=request.user)
     return after_decision(request, draft_request.bank, draft_request.topic)
 
 
 @require_POST
 def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
     draft_request = request_for_editor(request.user, bank_id, request_id)
-    actions.dismiss_request(draft_request, by=request.user)
+    drafting.dismiss_request(draft_request, by=request.user)
     return after_decision(request, draft_request.bank, draft_request.topic)
 
 
@@ -261,7 +261,7 @@ def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
     def ask() -> str:
         options = form.options()
         named = {"backend": options.backend, "llm": options.llm}
-        made = importance.request_importance(bank, topic, **named, by=request.user)
+        made = drafting.request_importance(bank, topic, **named, by=request.user)
         return f"{made.llm} was asked for the importance of the nuggets."
 
     return after_request(request, (bank, topic), form, ask)
@@ -271,7 +271,7 @@ def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
 def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
     suggestion = suggestion_for_editor(request.user, bank_id, suggestion_id)
     try:
-        item = importance.accept_suggestion(suggestion, by=request.user)
+        item = drafting.accept_suggestion(suggestion, by=request.user)
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
@@ -283,7 +283,7 @@ def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) ->
 def importance_leave(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
     suggestion = suggestion_for_editor(request.user, bank_id, suggestion_id)
     try:
-        importance.leave_suggestion(suggestion, by=request.user)
+        drafting.leave_suggestion(suggestion, by=request.user)
     except BankError as refusal:
         messages.error(request, str(refusal))
     return after_decision(request, suggestion.request.bank, suggestion.request.topic)
@@ -294,7 +294,7 @@ def importances_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
     """Accept the suggestions that the user saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
-    chosen = [row for row in importance.for_items(bank, topic) if row.pk in seen]
-    count = importance.accept_suggestions(chosen, by=request.user)
+    chosen = [row for row in drafting.for_items(bank, topic) if row.pk in seen]
+    count = drafting.accept_suggestions(chosen, by=request.user)
     messages.success(request, f"{counted(count, 'suggestion')} accepted.")
     return after_decision(request, bank, topic)

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import MOVED
-from rubricweb.banks.errors import BankError
+from rubricweb.banks.changes import BankError
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange, ItemRevision
 from rubricweb.banks.versions import (
     NAME_CHARS,

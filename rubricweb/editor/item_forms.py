@@ -8,10 +8,9 @@ from django import forms
 
 from grading.formats.reading import text_lines
 from grading.types import Importance
-from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
-from rubricweb.banks.errors import UnfitAnswerKey
+from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, ItemBefore, accepted_answers
+from rubricweb.banks.changes import UnfitAnswerKey
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
-from rubricweb.banks.weighing import ItemBefore
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import parse_id
 

@@ -18,9 +18,8 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
 from rubricweb.banks import selectors as banks
-from rubricweb.banks.errors import BankError, Conflict
+from rubricweb.banks.changes import BankError, Conflict, hide_item, show_item
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.secret_items import hide_item, show_item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.draft_inbox import draft_of

@@ -20,16 +20,15 @@ from grading.generation.models import drafting_backends
 from grading.graders.hf_model import PACKAGED, SMOLLM2
 from grading.types import ItemKind
 from rubricweb.accounts import roles
-from rubricweb.banks import actions
-from rubricweb.banks.drafting import actions as drafting
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.banks.errors import CannotDraft
+from rubricweb.banks import actions, drafting
+from rubricweb.banks.changes import CannotDraft
+from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.writers import writer_of
+from rubricweb.corpus.prompts import writer_of
 from rubricweb.jobs.progress import in_words
 
 PER_TOPIC = 10

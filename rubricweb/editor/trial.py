@@ -22,10 +22,10 @@ from grading.statistics import influence
 from grading.types import Importance, ItemKind, Ratings
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
-from rubricweb.banks.errors import Conflict
+from rubricweb.banks.actions import ItemWeight, settle_items
+from rubricweb.banks.changes import Conflict
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
 from rubricweb.banks.selectors import last_change
-from rubricweb.banks.weighing import ItemWeight, settle_items
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
@@ -35,8 +35,18 @@ from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals, span
-from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, Weights, item_scores, score_table
+from rubricweb.grades.scoring import (
+    MeasureSpec,
+    RankIntervals,
+    Scores,
+    ScoreTable,
+    Uids,
+    Weights,
+    item_scores,
+    rank_intervals,
+    score_table,
+    span,
+)
 
 LOOK = "look"
 

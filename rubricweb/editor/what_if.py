@@ -14,14 +14,15 @@ from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.rank_intervals import rank_intervals, span
 from rubricweb.grades.scoring import (
     MeasureSpec,
     Scores,
     ScoreTable,
     Uids,
     passage_labels,
+    rank_intervals,
     score_table,
+    span,
     topic_labels,
 )
 from rubricweb.grades.selectors import graded_items, items_by_topic

@@ -29,8 +29,7 @@ from rubricweb.corpus.models import Collection, Judgment, Pooled
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import replies, visibility
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.reply_models import ReplyBlock
+from rubricweb.grades.models import Grade, GraderConfig, ReplyBlock
 
 FIELDS = (
     "passage_id",

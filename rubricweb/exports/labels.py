@@ -25,8 +25,8 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.exports.selectors import joined
-from rubricweb.grades.forms import AddressForm
 from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.raters import AddressForm
 from rubricweb.grades.visibility import count_ratings, visible_human_grades
 from rubricweb.leaderboards.board.per_topic_files import FORMATS
 from rubricweb.support.board import Mean, answered_topics, board, run_names, score_table, scores_of

@@ -8,4 +8,4 @@ class GradersConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.jobs import kinds
 
-        kinds.register("rubricweb.graders.kind.DryRuns")
+        kinds.register("rubricweb.graders.dry_runs.DryRuns")

@@ -25,8 +25,8 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.core.servers import model_server
 from rubricweb.corpus.actions import CollectionSettings, settings_of
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.option_fields import PREFIX, add_options, chosen_options, is_chosen
 from rubricweb.corpus.prompts import active_prompts, named, own_prompts, unextracted
+from rubricweb.graders.forms import PREFIX, add_options, chosen_options, is_chosen
 from rubricweb.jobs.queue import WorkerBeat
 
 FLAN = "google/flan-t5-large"
@@ -42,7 +42,7 @@ SERVER_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class GraderCard:
     """A grader that can be chosen."""
 
     key: str
@@ -61,7 +61,7 @@ class Card:
 
 
 CARDS = (
-    Card(
+    GraderCard(
         "word-overlap",
         "Word overlap",
         ("lexical",),
@@ -69,7 +69,7 @@ CARDS = (
         "First look at a new rubric; a floor for others. No model, no cost.",
         "A board that you publish: it counts words, not answers.",
     ),
-    Card(
+    GraderCard(
         "smollm2",
         "SmolLM2 135M",
         ("hf_causal",),
@@ -77,7 +77,7 @@ CARDS = (
         "Trying prompts on this machine, without a network.",
         "Deciding between close runs: it is very small.",
     ),
-    Card(
+    GraderCard(
         "flan-t5",
         "FLAN-T5 large",
         ("hf_seq2seq",),
@@ -86,7 +86,7 @@ CARDS = (
         "Passages over 400 words: it reads the first 512 tokens.",
         "3.1 GB",
     ),
-    Card(
+    GraderCard(
         "local",
         "Another model of yours",
         ("hf_causal", "hf_seq2seq", "hf_extractive"),
@@ -94,7 +94,7 @@ CARDS = (
         "Passages that must not leave your machines. By Hugging Face name, folder or GGUF file.",
         "Judging systems that use the same model.",
     ),
-    Card(
+    GraderCard(
         "server",
         "Model server",
         ("openai_compatible", "batch_file"),
@@ -106,7 +106,7 @@ CARDS = (
 FILE = "Grades from elsewhere"
 
 
-def card_of(collection: Collection) -> Card:
+def card_of(collection: Collection) -> GraderCard:
     """Return the card of the collection's grader, or its back-end's card if no card has its model."""
     backend, llm = collection.grader_backend, collection.grader_llm
     exact = (card for card in CARDS if backend in card.backends and card.llm == llm)
@@ -122,7 +122,7 @@ class CardState:
     words: str
 
 
-def state_of(card: Card, workers: Sequence[WorkerBeat]) -> CardState:
+def state_of(card: GraderCard, workers: Sequence[WorkerBeat]) -> CardState:
     if not card.backend.needs_model:
         return CardState("good", "ready")
     if card.backend.needs_server:
@@ -204,7 +204,7 @@ def server_models() -> tuple[list[str], str]:
         return [], f"The server at {address.host} does not answer: {connection.redacted(str(error))}"
 
 
-class GraderForm(forms.Form):
+class GraderChoiceForm(forms.Form):
     """A model with its prompts and options."""
 
     grader_backend = forms.ChoiceField(label="It is")
@@ -275,10 +275,10 @@ class GraderForm(forms.Form):
 
 def grader_form(
     collection: Collection,
-    card: Card,
+    card: GraderCard,
     workers: Sequence[WorkerBeat],
     submitted: Mapping[str, Any] | None = None,
-) -> GraderForm:
+) -> GraderChoiceForm:
     """Return the form as submitted, else with the collection's own choice or the card's defaults.
 
     The collection's choice is used where the card is its grader's.
@@ -288,7 +288,7 @@ def grader_form(
     if is_own:
         initial = {"grader_backend": collection.grader_backend, "grader_llm": collection.grader_llm}
         initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
-    form = GraderForm(submitted, initial=initial)
+    form = GraderChoiceForm(submitted, initial=initial)
     backend = str(form["grader_backend"].value())
     if backend not in card.backends:
         backend = card.backends[0]

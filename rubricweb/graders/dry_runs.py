@@ -1,7 +1,9 @@
-"""Dry runs: a prompt tried on a few passages, to show what it does."""
+"""Dry runs: a prompt tried on a few passages, as background work, to show what it does."""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -11,13 +13,14 @@ from django.db.models.functions import Substr
 from django.utils import timezone
 
 from grading import prompts, types
+from grading.errors import GraderUnavailable, GradingError, UnknownGrader
 from grading.graders import registry
 from grading.graders.base import GraderSpec, misfit
 from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.core import audit
+from rubricweb.core import audit, events
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import collection_pool
@@ -27,12 +30,18 @@ from rubricweb.grades.configs import options_of, reading_of, spec_for
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.models import GraderConfig
-from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
+
+logger = logging.getLogger(__name__)
 
 MOST_PASSAGES = 3
 BEGINNING = 70
 """Characters of a passage that identify it to people."""
+
+KEPT_FOR = timedelta(days=1)
+CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class PassageChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class TrialSample:
     """A topic with its items and passages, and those that are chosen."""
 
     topic: Topic
@@ -53,9 +62,9 @@ class Sample:
     revision: ItemRevision | None
     doc_ids: tuple[str, ...]
 
-    def only_first(self) -> Sample:
+    def only_first(self) -> TrialSample:
         """Return the sample with its first passage only."""
-        return Sample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
+        return TrialSample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
 
     @property
     def unknown(self) -> list[str]:
@@ -74,7 +83,9 @@ class Shown:
     """Why the prompt cannot be asked about it."""
 
 
-def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping[str, str]) -> Sample | None:
+def sample_of(
+    collection: Collection, kinds: Iterable[ItemKind], fields: Mapping[str, str]
+) -> TrialSample | None:
     """Return the sample that `fields` choose, with defaults for what is missing or does not fit.
 
     The defaults are the first topic, its first item, and passages judged high and low.
@@ -93,7 +104,7 @@ def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping
     doc_ids = [doc_id for doc_id in dict.fromkeys(named) if doc_id]
     if not doc_ids or (fields.get("shown_topic") and fields["shown_topic"] != str(topic.pk)):
         doc_ids = _telling(passages)
-    return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
+    return TrialSample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
 
 
 def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
@@ -103,7 +114,7 @@ def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
     return sorted(doc_id for pk, doc_id in rows.values_list("pk", "doc_id") if pk in blind)
 
 
-def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
+def pairs_of(sample: TrialSample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
     """Return the pairs, with answers that the grader of `spec` extracted where the prompt needs them."""
     rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)
     by_id = {row.doc_id: row for row in rows}
@@ -130,7 +141,7 @@ def _rendering(prompt: Prompt, pair: types.CellToGrade) -> Shown:
     return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
 
 
-def _item(sample: Sample, prompt: Prompt) -> types.Item:
+def _item(sample: TrialSample, prompt: Prompt) -> types.Item:
     kind = min(prompt.kinds)
     if sample.revision is None:
         return types.Item(DIRECT_UID, kind, sample.topic.text if kind is ItemKind.DIRECT else "")
@@ -138,7 +149,7 @@ def _item(sample: Sample, prompt: Prompt) -> types.Item:
     return chunks.item(sample.revision, kinds[0] if kinds else kind)
 
 
-def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
+def _answers(sample: TrialSample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
     """Return the extracted answers by passage pk."""
     if spec is None or sample.revision is None:
         return {}
@@ -177,9 +188,6 @@ def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
     return [passage.doc_id for passage in ends]
 
 
-KEPT_FOR = timedelta(days=1)
-
-
 @dataclass(frozen=True, slots=True)
 class DryRunReply:
     """The result for one passage."""
@@ -215,7 +223,7 @@ class DryRunReply:
 
 @transaction.atomic
 def start_dry_run(
-    collection: Collection, prompt: Prompt, sample: Sample, *, backend: str, llm: str, by: User | None
+    collection: Collection, prompt: Prompt, sample: TrialSample, *, backend: str, llm: str, by: User | None
 ) -> DryRun:
     """Queue a dry run on the passages of `sample`; without an `llm`, by the back-end's default model."""
     collection.dry_runs.filter(at__lt=timezone.now() - KEPT_FOR).delete()
@@ -231,7 +239,7 @@ def start_dry_run(
         by=by,
     )
     audit.record("prompt tried", dry_run, by=by, detail=f"{prompt.prompt_id} with {dry_run.llm}")
-    dispatch.enqueue([dry_run])
+    queue.enqueue([dry_run])
     return dry_run
 
 
@@ -239,10 +247,10 @@ def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -
     """Save the replies in the order of the passages, and the time they took. Raises LeaseLost."""
     order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
     ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
-    endings.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
+    leases.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
 
 
-def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
+def sample_of_dry_run(dry_run: DryRun) -> TrialSample | None:
     """Return the sample of the dry run, with its alternatives."""
     fields = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
     fields |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
@@ -262,3 +270,37 @@ def results(dry_run: DryRun) -> list[DryRunReply]:
     """Return the results, without those of passages that the reader is to rate blind."""
     hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
     return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]
+
+
+class DryRuns(TaskKind[DryRun]):
+    name = "dry-run"
+    model = DryRun
+    related = ("collection", "topic", "revision")
+
+    def run(self, lease: Lease[DryRun]) -> None:
+        """Run the dry run with the same grader as a job, but save no grades."""
+        dry_run = lease.work
+        try:
+            with worker_state.now.load(dry_run.llm):
+                grader = chunks.loaded_grader(spec_of(dry_run))
+            start = time.monotonic()
+            replies = [DryRunReply.of(result) for result in grader.grade(pairs(dry_run))]
+            seconds = time.monotonic() - start
+        except CANNOT_RUN as error:
+            raise CannotRun(str(error)) from error
+        except GradingError as error:
+            logger.warning("dry run %s failed: %s", dry_run.pk, error)
+            leases.fail(lease, error=str(error))
+        else:
+            keep(lease, replies, seconds)
+            logger.info("dry run %s: %d replies", dry_run.pk, len(replies))
+
+    def need(self, work: DryRun) -> Need:
+        key = f"prompt-{work.backend}-{work.llm}"
+        return Need(key, work.llm, *registry.requirement(work.backend))
+
+    def label(self, work: DryRun) -> str:
+        return f"dry run of {work.prompt_class}"
+
+    def changed(self, work: DryRun) -> None:
+        events.publish_on_commit(work.collection.channel, "progress")

@@ -1,4 +1,4 @@
-"""Forms to write a prompt and to try it."""
+"""Forms to write a prompt and to try it, and the fields of a back-end's options."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 
 from django import forms
 
-from grading.errors import BadPrompt
+from grading.errors import BadOption, BadPrompt
 from grading.formats.reading import text_lines
 from grading.graders import registry
+from grading.graders.backend_options import Option, Value
 from grading.prompts import ParseRule, Prompt, covering_from, from_template
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.graders.dry_runs import MOST_PASSAGES, Sample, blind_ids
+from rubricweb.graders.dry_runs import MOST_PASSAGES, TrialSample, blind_ids
+
+PREFIX = "option_"
 
 ASKS = {
     "questions": ("Rate how well a passage answers a question", ItemKind.QUESTION, Purpose.RATE),
@@ -48,6 +51,76 @@ FIELD_OF = {
     "min_grade": "min_grade",
 }
 _LABEL_LINE = re.compile(r"\s*([0-9])\s*[:=]\s*(\S.*)")
+_OTHER_PURPOSE = {
+    False: "{answer} stands in prompts that verify an extracted answer; choose that, or leave it out.",
+    True: "To verify an extracted answer the prompt needs {answer}.",
+}
+
+
+class OptionField(forms.CharField):
+    """Parses the option's value; empty means the default."""
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(
+            label=option.name,
+            required=False,
+            help_text=f"{option.help} {_allowed(option)}",
+            widget=_widget(option),
+        )
+        self.option = option
+
+    def clean(self, value: Any) -> Any:  # Any: as Django has it
+        text = super().clean(value)
+        if not text:
+            return self.option.default
+        try:
+            return self.option.read(text)
+        except BadOption as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+def is_chosen(bound: forms.BoundField) -> bool:
+    """Return whether the control holds something other than the default."""
+    field = bound.field
+    return isinstance(field, OptionField) and bound.value() not in (None, "", field.option.default_words)
+
+
+def _allowed(option: Option) -> str:
+    """Return the allowed values and the default: "From 1 to 4,096. If left empty: 64."."""
+    if _values(option):
+        return f"Unless you choose otherwise: {option.default_words}."
+    ranged = f"From {option.range_words}. " if option.range_words else ""
+    return f"{ranged}If left empty: {option.default_words}."
+
+
+def _values(option: Option) -> tuple[str, ...]:
+    return option.choices or (("true", "false") if isinstance(option.default, bool) else ())
+
+
+def _widget(option: Option) -> forms.Widget:
+    if values := _values(option):
+        return forms.Select(choices=[(value, value) for value in values])
+    numeric = {} if isinstance(option.default, str) else {"inputmode": "decimal"}
+    return forms.TextInput(attrs={"placeholder": option.default_words, **numeric})
+
+
+def add_options(form: forms.Form, backend_name: str, chosen: Mapping[str, Value]) -> None:
+    """Add a field for each option of the back-end; an unknown back-end has none."""
+    backend = registry.BACKENDS.get(backend_name)
+    for name, option in backend.options.items() if backend else ():
+        field = OptionField(option)
+        value = chosen.get(name, option.default if isinstance(field.widget, forms.Select) else "")
+        field.initial = str(value).lower() if isinstance(value, bool) else value
+        form.fields[PREFIX + name] = field
+
+
+def chosen_options(form: forms.Form) -> dict[str, Value]:
+    """Return the options of the valid form that differ from their defaults."""
+    return {
+        field.option.name: form.cleaned_data[name]
+        for name, field in form.fields.items()
+        if isinstance(field, OptionField) and form.cleaned_data[name] != field.option.default
+    }
 
 
 class PromptForm(forms.Form):
@@ -170,12 +243,6 @@ class PromptForm(forms.Form):
         }
 
 
-_OTHER_PURPOSE = {
-    False: "{answer} stands in prompts that verify an extracted answer; choose that, or leave it out.",
-    True: "To verify an extracted answer the prompt needs {answer}.",
-}
-
-
 class TrialForm(forms.Form):
     """The model that tries the prompt; `dry_runs.sample_of` reads the sample."""
 
@@ -226,7 +293,7 @@ def initial_of(prompt: Prompt) -> dict[str, Any]:
     }
 
 
-def why_not_ask(sample: Sample) -> str:
+def why_not_ask(sample: TrialSample) -> str:
     """Return why no model may be asked about the chosen passages; empty if one may be."""
     if sample.unknown:
         return f"The pool of topic {sample.topic.query_id} has no passage {', '.join(sample.unknown)}."
@@ -235,7 +302,7 @@ def why_not_ask(sample: Sample) -> str:
     return ""
 
 
-def passage_fields(sample: Sample) -> list[tuple[str, str]]:
+def passage_fields(sample: TrialSample) -> list[tuple[str, str]]:
     """Return pairs of a field's name and its value."""
     ids = (*sample.doc_ids, *[""] * MOST_PASSAGES)
     return [(f"passage_{place}", ids[place - 1]) for place in range(1, MOST_PASSAGES + 1)]

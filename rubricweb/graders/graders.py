@@ -29,15 +29,15 @@ from rubricweb.graders import dry_runs, prompts
 from rubricweb.graders.calibration_cards import hides_numbers
 from rubricweb.graders.choices import (
     CARDS,
-    Card,
     CardState,
-    GraderForm,
+    GraderCard,
+    GraderChoiceForm,
     card_of,
     grader_form,
     server_models,
     state_of,
 )
-from rubricweb.graders.dry_runs import DryRunReply, Sample, sample_of
+from rubricweb.graders.dry_runs import DryRunReply, TrialSample, sample_of
 from rubricweb.graders.forms import why_not_ask
 from rubricweb.graders.kept import kept_context
 from rubricweb.graders.models import CalibrationCard, DryRun
@@ -59,7 +59,7 @@ PAIRS = 5
 class CardRow:
     """A card in the list."""
 
-    card: Card
+    card: GraderCard
     state: CardState
     rate: float | None
     """Pairs per second measured here."""
@@ -121,7 +121,7 @@ def attempt(request: HtmxRequest, slug: str) -> HttpResponse:
     """Queue a try on five pairs; none of its results are kept as grades."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     context = _context(request, collection, request.POST)
-    form: GraderForm = context["form"]
+    form: GraderChoiceForm = context["form"]
     if not form.is_valid():
         return form_response(request, PAGE, context, part="grader")
     seed = parse_id(request.POST.get("seed", "0") or "0") + 1
@@ -146,7 +146,7 @@ def use(request: HtmxRequest, slug: str) -> HttpResponse:
     """Grade the collection with this grader from now on; earlier grades are kept."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     context = _context(request, collection, request.POST)
-    form: GraderForm = context["form"]
+    form: GraderChoiceForm = context["form"]
     if not form.is_valid():
         return form_response(request, PAGE, context, part="grader")
     corpus.change_settings(collection, form.settings(collection), by=request.user)
@@ -200,7 +200,7 @@ def _tried(query: Any) -> dict[str, Any] | None:
     }
 
 
-def _row(collection: Collection, card: Card, workers: Sequence[Any]) -> CardRow:
+def _row(collection: Collection, card: GraderCard, workers: Sequence[Any]) -> CardRow:
     is_in_use = card == card_of(collection)
     llm = collection.grader_llm if is_in_use else card.llm
     drafts = planned_configs(_supposed(collection, card.backends[0], llm)) if llm else []
@@ -230,7 +230,7 @@ def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
     return {**card.found["kappa"], "cells": card.found["sample"]["cells"]}
 
 
-def _recommended(card: Card) -> list[str]:
+def _recommended(card: GraderCard) -> list[str]:
     """Return short labels of the back-end's own rating prompts: "How far ..., 0 to 5"."""
     own = (prompt for prompt in card.backend.choices if prompt.prompt_class in card.backend.prompt_classes)
     return [
@@ -240,7 +240,7 @@ def _recommended(card: Card) -> list[str]:
     ]
 
 
-def _consequence(collection: Collection, form: GraderForm, workers: Sequence[Any]) -> Consequence:
+def _consequence(collection: Collection, form: GraderChoiceForm, workers: Sequence[Any]) -> Consequence:
     if form.is_bound:
         collection = form.applied(collection)
     else:
@@ -256,7 +256,9 @@ def _consequence(collection: Collection, form: GraderForm, workers: Sequence[Any
     return Consequence(missing, max(0, every - missing), time, runs)
 
 
-def five_samples(collection: Collection, chosen: Sequence[Prompt], seed: int) -> list[tuple[Prompt, Sample]]:
+def five_samples(
+    collection: Collection, chosen: Sequence[Prompt], seed: int
+) -> list[tuple[Prompt, TrialSample]]:
     """Return five pairs with the prompt that rates them, preferring pairs that people rated."""
     prompts = [
         prompt for prompt in chosen if prompt.purpose is not Purpose.EXTRACT and not prompt.needs_answer

@@ -23,8 +23,8 @@ from rubricweb.core.http import Context, HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.actions import choose_answers, choose_default_grader
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import ReplyBlock, ReplyPolicy
 from rubricweb.grades.replies import keep_replies
-from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
 from rubricweb.grades.selectors import GraderRow, answer_sources, scored_graders
 
 MOST_DAYS = 36_500

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -16,13 +16,21 @@ from grading import prompts
 from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus import prompts as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
-from rubricweb.graders import access, dry_runs
-from rubricweb.graders.dry_runs import DryRunReply, Sample, pairs_of, renderings, sample_of, spec_of_dry_run
+from rubricweb.graders import dry_runs
+from rubricweb.graders.dry_runs import (
+    DryRunReply,
+    TrialSample,
+    pairs_of,
+    renderings,
+    sample_of,
+    spec_of_dry_run,
+)
 from rubricweb.graders.forms import (
     ASKS,
     PromptForm,
@@ -75,6 +83,19 @@ class Read:
         if self.is_failed or self.result.rating is None:
             return self.how
         return f"rating {self.label or self.result.rating}"
+
+
+def prompt_for(user: User, slug: str, prompt_id: int) -> OwnPrompt:
+    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
+    row: OwnPrompt = get_object_or_404(collection.prompts.select_related("collection"), pk=prompt_id)
+    return row
+
+
+def dry_run_for(user: User, slug: str, dry_run_id: int) -> DryRun:
+    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
+    related = collection.dry_runs.select_related("collection", "topic", "revision")
+    dry_run: DryRun = get_object_or_404(related, pk=dry_run_id)
+    return dry_run
 
 
 def listed(collection: Collection) -> dict[str, object]:
@@ -154,7 +175,7 @@ def start_from(collection: Collection, fields: Mapping[str, str]) -> PromptForm:
 
 
 def _rendering(
-    collection: Collection, form: PromptForm, sample: Sample | None, model: TrialForm
+    collection: Collection, form: PromptForm, sample: TrialSample | None, model: TrialForm
 ) -> list[object] | None:
     """Return what a model would be asked; None while the prompt cannot be asked."""
     bound = form if form.is_bound else PromptForm(form.initial)
@@ -236,7 +257,7 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
     """Show the last dry run; without htmx, on the whole page with the form as it was then."""
-    dry_run = access.dry_run_for(request.user, slug, dry_run_id)
+    dry_run = dry_run_for(request.user, slug, dry_run_id)
     if request.htmx:
         context = _place(dry_run.collection) | dry_run_context(dry_run)
         return page_or_part(request, PAGE, context, part="dry_run")
@@ -249,13 +270,13 @@ def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
 
 @require_POST
 def put_away(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
-    row = corpus.put_away(access.prompt_for(request.user, slug, prompt_id), by=request.user)
+    row = corpus.put_away(prompt_for(request.user, slug, prompt_id), by=request.user)
     return _after_change(request, row.collection)
 
 
 @require_POST
 def bring_back(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
-    row = corpus.bring_back(access.prompt_for(request.user, slug, prompt_id), by=request.user)
+    row = corpus.bring_back(prompt_for(request.user, slug, prompt_id), by=request.user)
     return _after_change(request, row.collection)
 
 

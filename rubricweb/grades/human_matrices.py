@@ -21,7 +21,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.human_models import Draw, HumanGrade, HumanStamp
 from rubricweb.grades.matrices import StampedCache, TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.verdicts import verdict_matrices
+from rubricweb.grades.verification import verdict_matrices
 from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_TOPICS = 4_000

@@ -25,7 +25,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions
 from rubricweb.grades.actions import CannotRegrade
 from rubricweb.grades.configs import kinds_of, spec_of
-from rubricweb.grades.engine import breaker, chunks, monitor, progress
+from rubricweb.grades.engine import chunks, monitor, progress
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import GRADING, measured_rate
@@ -55,7 +55,7 @@ EACH: Mapping[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelCall:
     grade: Grade
     item: Item | None
     """Current item with this wording, to link to its cell; None where no item has it any more."""
@@ -79,14 +79,14 @@ class Call:
 
     @property
     def error_words(self) -> str:
-        return breaker.label(self.grade.error_class) if self.is_failed else ""
+        return progress.label(self.grade.error_class) if self.is_failed else ""
 
 
-def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:
+def failed_calls(job: GradingJob, page: str | None) -> Page[ModelCall]:
     return _page(job, _grades_of(job).filter(outcome=Outcome.FAILED), page)
 
 
-def latest_calls(job: GradingJob, page: str | None) -> Page[Call]:
+def latest_calls(job: GradingJob, page: str | None) -> Page[ModelCall]:
     """Return the job's newest grades, of the topics that it worked on last."""
     chunks = job.chunks.filter(done__gt=0).order_by("-number")
     topics = list(dict.fromkeys(chunks.values_list("topic_id", flat=True)[:LATEST_CALLS]))[:3]
@@ -100,7 +100,7 @@ def _grades_of(job: GradingJob) -> GradeQuerySet:
     return visible_grades(Grade.objects.filter(job=job), job.collection_id)
 
 
-def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Call]:
+def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[ModelCall]:
     related = grades.select_related("config", "topic", "revision", "passage").order_by("-pk")
     related = related.prefetch_related("revision__answer_keys")
     page = Paginator(related, CALLS_A_PAGE).get_page(number)
@@ -108,7 +108,7 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Ca
     items = _items(job, rows)
     rate, replies = measured_rate(job.config), raw_replies(rows)
     page.object_list = [
-        Call(
+        ModelCall(
             row,
             items.get(row.revision_id),
             price_of_cell(row, rate=rate),

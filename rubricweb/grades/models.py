@@ -1,4 +1,4 @@
-"""Models of grades, graders, and the jobs that grade."""
+"""Models of grades, graders, the jobs that grade, and raw replies."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -7,6 +7,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 
 from grading import prompts
 from grading.graders.backend_options import ATTEMPT, Value
@@ -16,15 +17,62 @@ from grading.graders.registry import IMPORTED
 from grading.types import MAX_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
-from rubricweb.core.secrets import MessageField
+from rubricweb.core.redaction import MessageField
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades import human_models  # noqa: F401  (models of this app)
-from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.jobs.models import Chunk, Job
+
+MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
+
+
+class ReplyBlock(models.Model):
+    """Compressed replies of one grader to cells of one topic. A grade names its block (`Grade.reply_block`).
+
+    A block stays when its replies are dropped, as a record of when that was.
+    """
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="reply_blocks")
+    config = models.ForeignKey(
+        "grades.GraderConfig", on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="reply_blocks", db_index=False)
+    content = models.BinaryField()
+    """Cells and their replies, as `replies.content_of` packs them."""
+    number = models.PositiveIntegerField()
+    """Number of replies in it."""
+    at = models.DateTimeField(default=timezone.now)
+    """When the youngest of its grades was made."""
+    dropped = models.PositiveIntegerField(default=0)
+    """Number of replies that the policy has dropped."""
+    dropped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = (
+            models.Index(fields=("topic", "config"), name="reply_blocks_by_topic"),
+            models.Index(
+                fields=("collection", "at"), condition=Q(dropped_at=None), name="reply_blocks_to_drop"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"block {self.pk} of {self.number} replies"
+
+
+class ReplyPolicy(models.Model):
+    """How long a collection keeps replies; without a policy, for ever."""
+
+    collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="reply_policy")
+    days = models.PositiveIntegerField(null=True)
+    """Days; None for ever."""
+    packed_to = models.BigIntegerField(default=0)
+    """Key up to which grades have their long replies in blocks: see `replies.pack_some`."""
+
+    def __str__(self) -> str:
+        return f"{self.days} days" if self.days is not None else "for ever"
+
 
 Pair = tuple[int, int]
 """Primary keys of a wording and a passage: what a grade is of, within one topic."""
-MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 
 
 class GraderConfig(models.Model):
@@ -136,7 +184,7 @@ class GradingJob(Job):
     is_closed = models.BooleanField(default=False, db_default=False)
     """Whether it was cancelled, or cannot be run: no more chunks are opened."""
     failures = models.JSONField(default=dict, blank=True)
-    """Counts of the circuit breaker since the job began or was resumed: see `engine.breaker`."""
+    """Counts of the circuit breaker since the job began or was resumed: see `engine.progress`."""
 
     class Meta:
         ordering = ("-pk",)

@@ -27,8 +27,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, database, packed
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
-from rubricweb.grades.models import Grade, GradeQuerySet, Pair
-from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
+from rubricweb.grades.models import Grade, GradeQuerySet, Pair, ReplyBlock, ReplyPolicy
 
 logger = logging.getLogger(__name__)
 

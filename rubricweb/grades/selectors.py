@@ -164,7 +164,7 @@ def keep_default_grader(collection: Collection) -> None:
 
 
 def take_imported_default(collection: Collection) -> None:
-    """After an import, store the grader with the most grades, unless the stored one has as many."""
+    """Store the grader with the most grades after an import, unless the stored one has as many."""
     rows = scored_graders(collection)
     stored = sum(row.grades for row in rows if is_stored(collection, row.config))
     rated = [row for row in rows if row.config.purpose == Purpose.RATE] or rows

@@ -20,7 +20,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.grades.forms import AddressForm
+from rubricweb.grades.raters import AddressForm
 from rubricweb.home.tabs import MORE, OF_STAFF, SITE, screens_for
 
 MOST = 30

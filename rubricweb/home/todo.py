@@ -16,7 +16,7 @@ from django.urls import reverse
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.drafting.models import Draft
+from rubricweb.banks.draft_models import Draft
 from rubricweb.campaigns.conflicts import Query
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
@@ -32,7 +32,7 @@ from rubricweb.webhooks.models import Endpoint
 State = Turn.State
 
 
-class Kind(StrEnum):
+class WaitingKind(StrEnum):
     RATE = "rate"
     VERIFY = "verify"
     DECIDE = "decide"
@@ -44,18 +44,18 @@ class Kind(StrEnum):
 
 
 SECONDS = {
-    Kind.RATE: LEAST_SECONDS,
-    Kind.VERIFY: LEAST_SECONDS,
-    Kind.DECIDE: 20.0,
-    Kind.LABEL: LEAST_SECONDS,
-    Kind.VOTE: 60.0,
-    Kind.ANSWER: 60.0,
+    WaitingKind.RATE: LEAST_SECONDS,
+    WaitingKind.VERIFY: LEAST_SECONDS,
+    WaitingKind.DECIDE: 20.0,
+    WaitingKind.LABEL: LEAST_SECONDS,
+    WaitingKind.VOTE: 60.0,
+    WaitingKind.ANSWER: 60.0,
 }
 """What one takes, before the person's own pace is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WaitingTask:
     """Something that waits for the person, and where it is done."""
 
     count: int
@@ -64,7 +64,7 @@ class Task:
     address: str
     verb: str
     """What the button says."""
-    kind: Kind = Kind.OTHER
+    kind: WaitingKind = WaitingKind.OTHER
     campaign: Campaign | None = None
     """Where it is one's cells."""
     passages: int = 0
@@ -101,7 +101,7 @@ class OpenWork:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[WaitingTask, ...] = ()
     open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}))
 
     @property
@@ -201,7 +201,7 @@ def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Tur
     return turns.filter(campaign__collection__in=list(collections))
 
 
-def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
+def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTask]:
     """Yield the cells that the person may still rate, by campaign, the oldest campaign first."""
     place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
     turns = turns_to_rate(user, collections).order_by().values_list("campaign")
@@ -212,13 +212,13 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
     own = _pace(user)
     for campaign in Campaign.objects.filter(pk__in=counts).select_related("collection").order_by("pk"):
         cells, passages = counts[campaign.pk]
-        yield Task(
+        yield WaitingTask(
             cells,
             _plural(cells, "pair", "to rate in"),
             campaign.collection,
             campaign.get_absolute_url(),
             "Rate",
-            Kind.RATE,
+            WaitingKind.RATE,
             campaign,
             passages,
             None if own is None else max(LEAST_SECONDS, own),
@@ -232,7 +232,7 @@ def _pace(user: User) -> float | None:
     return pace(at for at in times if at is not None)
 
 
-def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[Task]:
+def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[WaitingTask]:
     """Yield flags assigned to the person, and for topic developers those assigned to nobody."""
     edited = holding(roles.TO_EDIT_BANK)
     mine = Q(assignee=user, bank__collection__in=holding(roles.TO_ASSESS))
@@ -241,18 +241,20 @@ def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterato
     for pk, count in counts.items():
         who = "" if by_pk[pk] in edited else "?who=assigned"
         address = reverse("review:flags", args=[by_pk[pk].slug]) + who
-        yield Task(count, _plural(count, "flag", "to answer"), by_pk[pk], address, "Answer", Kind.ANSWER)
+        yield WaitingTask(
+            count, _plural(count, "flag", "to answer"), by_pk[pk], address, "Answer", WaitingKind.ANSWER
+        )
 
 
-def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
+def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[WaitingTask]:
     for collection in collections:
         if count := work.conflicts.get(collection.pk, 0):
             address = reverse("campaigns:decide", args=[collection.slug])
             what = _plural(count, "conflict", "between assessors")
-            yield Task(count, what, collection, address, "Decide", Kind.DECIDE)
+            yield WaitingTask(count, what, collection, address, "Decide", WaitingKind.DECIDE)
 
 
-def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[Task]:
+def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[WaitingTask]:
     """Yield drafts to accept or reject; the button leads to the topic that has most."""
     waiting = Draft.objects.filter(state=Draft.State.WAITING, request__bank__collection__in=list(collections))
     names = ("request__bank__collection", "request__bank", "request__topic")
@@ -263,37 +265,39 @@ def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) 
         _, bank, topic = max(rows)
         count = sum(row[0] for row in rows)
         address = reverse("editor:drafts", args=[bank, topic])
-        yield Task(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Review")
+        yield WaitingTask(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Review")
 
 
-def _paused_jobs(collections: Sequence[Collection]) -> Iterator[Task]:
+def _paused_jobs(collections: Sequence[Collection]) -> Iterator[WaitingTask]:
     paused = GradingJob.objects.filter(collection__in=collections, state=GradingJob.State.PAUSED)
     counts = _counted(paused, "collection")
     for collection in collections:
         if count := counts.get(collection.pk, 0):
             address = reverse("grades:jobs", args=[collection.slug])
-            yield Task(count, _plural(count, "paused job", ""), collection, address, "View")
+            yield WaitingTask(count, _plural(count, "paused job", ""), collection, address, "View")
 
 
-def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
+def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[WaitingTask]:
     """Yield runs and late files that an organizer decides about."""
     for collection in collections:
         if count := work.submitted.get(collection.pk, 0):
             address = reverse("submissions:desk", args=[collection.slug])
-            yield Task(count, _plural(count, "run", "to accept"), collection, address, "Decide")
+            yield WaitingTask(count, _plural(count, "run", "to accept"), collection, address, "Decide")
         if count := work.late.get(collection.pk, 0):
             address = reverse("submissions:desk", args=[collection.slug])
-            yield Task(count, _plural(count, "late file", "to decide on"), collection, address, "Decide")
+            yield WaitingTask(
+                count, _plural(count, "late file", "to decide on"), collection, address, "Decide"
+            )
 
 
-def _webhooks(collections: Sequence[Collection]) -> Iterator[Task]:
+def _webhooks(collections: Sequence[Collection]) -> Iterator[WaitingTask]:
     """Yield webhooks that failed until they were turned off."""
     disabled = Endpoint.objects.filter(collection__in=collections, state=Endpoint.State.DISABLED)
     counts = _counted(disabled, "collection")
     for collection in collections:
         if count := counts.get(collection.pk, 0):
             address = reverse("webhooks:webhooks", args=[collection.slug])
-            yield Task(
+            yield WaitingTask(
                 count, _plural(count, "webhook", "turned off after failures"), collection, address, "View"
             )
 

@@ -25,10 +25,9 @@ from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
-from rubricweb.grades.forms import GraderForm, select_at_once
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
-from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.raters import GraderForm, Rater, raters, select_at_once
 from rubricweb.grades.selectors import GraderRow, banks, graders
 from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, item_columns, topic_facts
 from rubricweb.review.flags.selectors import open_by_topic

@@ -19,7 +19,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.selectors import banks
-from rubricweb.home.todo import Kind, Task, turns_to_rate, waiting_for
+from rubricweb.home.todo import WaitingKind, WaitingTask, turns_to_rate, waiting_for
 from rubricweb.review.verify.selectors import count_unchecked
 from rubricweb.support import labelling
 
@@ -29,7 +29,7 @@ PORTION = 20
 
 @dataclass(frozen=True, slots=True)
 class KindOfWork:
-    kind: Kind
+    kind: WaitingKind
     name: str
     question: str
     verb: str
@@ -39,21 +39,21 @@ class KindOfWork:
 
 KINDS = (
     KindOfWork(
-        Kind.RATE,
+        WaitingKind.RATE,
         "to rate",
         "How well does a passage answer each question? One key a rating.",
         "Campaigns",
         "campaigns:campaigns",
     ),
     KindOfWork(
-        Kind.VERIFY,
+        WaitingKind.VERIFY,
         "to verify",
         "Is the grade right? One passage, one question, yes or no.",
         "Verify",
         "review:verify",
     ),
     KindOfWork(
-        Kind.DECIDE,
+        WaitingKind.DECIDE,
         "to decide",
         "Two people rated differently. Which grade holds?",
         "Decide",
@@ -61,17 +61,17 @@ KINDS = (
         roles.TO_EDIT_BANK,
     ),
     KindOfWork(
-        Kind.LABEL,
+        WaitingKind.LABEL,
         "to label",
         "Does the cited passage support the sentence of the answer?",
         "Label",
         "support:label",
     ),
     KindOfWork(
-        Kind.VOTE, "to vote on", "Which of two answers serves the asker better?", "Vote", "arena:vote"
+        WaitingKind.VOTE, "to vote on", "Which of two answers serves the asker better?", "Vote", "arena:vote"
     ),
     KindOfWork(
-        Kind.ANSWER,
+        WaitingKind.ANSWER,
         "to answer",
         "Flags on questions and passages that wait for a word from you.",
         "Flags",
@@ -82,10 +82,10 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WorkRow:
     """A line of the list."""
 
-    task: Task
+    task: WaitingTask
     name: str
     note: str
 
@@ -94,7 +94,7 @@ class Row:
 class NextUp:
     """The task to do first."""
 
-    task: Task
+    task: WaitingTask
     name: str
     topic: Topic | None = None
     """The topic of the next passage to rate."""
@@ -111,12 +111,12 @@ class NextUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    rows: tuple[Row, ...]
+class WorkList:
+    rows: tuple[WorkRow, ...]
     first: NextUp | None
 
     @property
-    def below(self) -> list[Row]:
+    def below(self) -> list[WorkRow]:
         """The rows below the first campaign, which stands above them with its own button."""
         return [
             row for row in self.rows if not (self.first and row.task.campaign and row.task is self.first.task)
@@ -135,47 +135,47 @@ def work(request: HtmxRequest, slug: str) -> HttpResponse:
     return page_or_part(request, "home/work.html", context, part="waiting")
 
 
-def work_of(user: User, collection: Collection, role: Role) -> Work:
+def work_of(user: User, collection: Collection, role: Role) -> WorkList:
     tasks = [*waiting_for(user, {collection: role}).tasks, *_open_ended(user, collection, role)]
     rows = [row for kind in KINDS if role.includes(kind.needed) for row in _rows(kind, collection, tasks)]
-    others = [Row(task, task.what, "") for task in tasks if task.kind is Kind.OTHER]
+    others = [WorkRow(task, task.what, "") for task in tasks if task.kind is WaitingKind.OTHER]
     first = next((row for row in rows if row.task.count and row.task.kind not in OPEN_ENDED), None)
     first = first or next((row for row in rows if row.task.count), None)
-    return Work((*rows, *others), _next_up(user, first) if first else None)
+    return WorkList((*rows, *others), _next_up(user, first) if first else None)
 
 
-OPEN_ENDED = frozenset({Kind.VERIFY, Kind.VOTE})
+OPEN_ENDED = frozenset({WaitingKind.VERIFY, WaitingKind.VOTE})
 """Nobody waits for all of it, so that it comes after what has an end."""
 
 
-def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[Task]:
+def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[WaitingTask]:
     """Yield grades to verify, citations to label, and pairs of answers to vote on."""
     if not role.includes(roles.TO_ASSESS):
         return
     if bank := next(iter(banks(collection)), None):
         address = reverse("review:verify", args=[collection.slug, bank.pk])
         count = min(PORTION, count_unchecked(bank, user))
-        yield Task(count, "grades to verify", collection, address, "Verify", Kind.VERIFY)
+        yield WaitingTask(count, "grades to verify", collection, address, "Verify", WaitingKind.VERIFY)
     address = reverse("support:label", args=[collection.slug])
     left = labelling.progress(collection, user).left
-    yield Task(left, "citations to label", collection, address, "Label", Kind.LABEL)
+    yield WaitingTask(left, "citations to label", collection, address, "Label", WaitingKind.LABEL)
     address = reverse("arena:vote", args=[collection.slug])
     count = min(PORTION, count_unseen(collection, user))
-    yield Task(count, "pairs to vote on", collection, address, "Vote", Kind.VOTE)
+    yield WaitingTask(count, "pairs to vote on", collection, address, "Vote", WaitingKind.VOTE)
 
 
-def _rows(kind: KindOfWork, collection: Collection, tasks: list[Task]) -> list[Row]:
+def _rows(kind: KindOfWork, collection: Collection, tasks: list[WaitingTask]) -> list[WorkRow]:
     """Return the lines of a kind, without any task one that says 0."""
     mine = [task for task in tasks if task.kind is kind.kind and task.count]
-    if not mine and kind.kind is Kind.VERIFY:
-        mine = [task for task in tasks if task.kind is Kind.VERIFY]
-    if not mine and kind.kind is not Kind.VERIFY:
+    if not mine and kind.kind is WaitingKind.VERIFY:
+        mine = [task for task in tasks if task.kind is WaitingKind.VERIFY]
+    if not mine and kind.kind is not WaitingKind.VERIFY:
         address = reverse(kind.route, args=[collection.slug])
-        mine = [Task(0, kind.name, collection, address, kind.verb, kind.kind)]
-    return [Row(task, kind.name, task.where or kind.question) for task in mine]
+        mine = [WaitingTask(0, kind.name, collection, address, kind.verb, kind.kind)]
+    return [WorkRow(task, kind.name, task.where or kind.question) for task in mine]
 
 
-def _next_up(user: User, row: Row) -> NextUp:
+def _next_up(user: User, row: WorkRow) -> NextUp:
     campaign = row.task.campaign
     if campaign is None:
         return NextUp(row.task, row.name)

@@ -17,7 +17,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.imports import staging
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import, ImportFile
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 
 KEPT_FOR = timedelta(days=7)
 """How long files that nobody imports are kept."""
@@ -72,7 +72,7 @@ def start_undo(batch: Import, *, by: User) -> Import:
     made = Import.objects.imported().filter(pk=batch.pk, undone_at=None).exclude(state__in=Import.LIVE)
     if made.update(step=Import.Step.UNDO, undone_by=by, total=0, **_ANEW, queued_at=timezone.now()):
         batch.refresh_from_db()
-        dispatch.enqueue([batch])
+        queue.enqueue([batch])
     return batch
 
 
@@ -88,7 +88,7 @@ def _start(batch: Import, step: Import.Step) -> Import:
     rows = Import.objects.open().filter(pk=batch.pk).exclude(state__in=Import.LIVE)
     if rows.update(**changes):
         batch.refresh_from_db()
-        dispatch.enqueue([batch])
+        queue.enqueue([batch])
     return batch
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from grading.formats import registry
 from grading.formats.base import Content, Format
 from grading.segmentation import PassagesOf
-from rubricweb.corpus.importers.judgments import SeveralJudgments
-from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
+from rubricweb.corpus.import_judgments import SeveralJudgments
+from rubricweb.grades.import_collection import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from rubricweb.core.secrets import MessageField
+from rubricweb.core.redaction import MessageField
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.models import Task
 

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 from grading.formats.ids import is_one_word
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.corpus.importers.judgments import SeveralJudgments
-from rubricweb.corpus.importers.runs import TAG_LIMIT
+from rubricweb.corpus.import_judgments import SeveralJudgments
+from rubricweb.corpus.import_runs import TAG_LIMIT
 from rubricweb.corpus.models import Response
-from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER
+from rubricweb.grades.import_collection import DEFAULT_BANK, NUGGET_GRADER
 from rubricweb.imports import access, actions, contents, queries, undo
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import

@@ -36,12 +36,11 @@ from rubricweb.corpus.models import (
 )
 from rubricweb.grades import store
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
-from rubricweb.grades.importers.people import Kinds, registered_kinds
-from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp
-from rubricweb.grades.reply_models import ReplyBlock
+from rubricweb.grades.import_ratings import Kinds, registered_kinds
+from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp, ReplyBlock
 from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease
 
 logger = logging.getLogger(__name__)
@@ -157,7 +156,7 @@ def undo_import(batch: Import, *, by: User | None, then: Callable[[], object] = 
 def undo_by_worker(lease: Lease[Import]) -> None:
     """Undo a large import. Where something was built on it since it was asked for, the import stays."""
     batch, ended_at = lease.work, lease.work.ended_at
-    end = partial(endings.finish, lease, doing="", step=Import.Step.WRITE)
+    end = partial(leases.finish, lease, doing="", step=Import.Step.WRITE)
     note_progress(lease, "removing what it added", done=0)
     try:
         undo_import(batch, by=batch.undone_by, then=end)

@@ -15,13 +15,13 @@ from grading.formats.base import Format
 from grading.formats.reading import lines
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Judgment, Pooled
-from rubricweb.grades.importers import ImportSummary, import_collection
+from rubricweb.grades.import_collection import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import contents, staging, undo
 from rubricweb.imports.contents import TAKEN
 from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import, ImportFile
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def check(lease: Lease[Import]) -> None:
     if files and not any(file.problem for file in files):
         note_progress(lease, "comparing with the collection", done=_size(files))
         results |= _compare(batch)
-    endings.finish(lease, doing="", **_NO_PROBLEM | results)
+    leases.finish(lease, doing="", **_NO_PROBLEM | results)
 
 
 def _examine(file: ImportFile) -> None:
@@ -185,8 +185,8 @@ def write(lease: Lease[Import]) -> None:
             staging.clear_on_commit(batch)
             results = results_of(summary)
             added = undo.added_by(summary.collection, results["counts"], keys)
-            endings.finish(lease, doing="", before=before, added=added, **results)
+            leases.finish(lease, doing="", before=before, added=added, **results)
     except BadFormat as error:
         refused = {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
-        endings.finish(lease, doing="", step=Import.Step.CHECK, counts={}, notes=[], before=before, **refused)
+        leases.finish(lease, doing="", step=Import.Step.CHECK, counts={}, notes=[], before=before, **refused)
         logger.info("import %s was refused: %s", batch.pk, error)

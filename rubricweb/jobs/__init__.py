@@ -1,8 +1,8 @@
 """Background work: one model for every kind, below the rooms that have such work.
 
 `models` stores what all kinds share; each room describes its kind by a subclass of `kinds.Kind` or
-`chunked.ChunkKind`. `dispatch` puts work into RQ's queues, `leases` gives a worker the right to do it,
-`endings` records how attempts end and requeues lost work, `steering` pauses and reorders whole jobs,
-`capabilities` finds the workers for a kind of work, and `progress` computes what pages show. `worker` is the
-process and the entry point that RQ calls, `worker_state` its present state.
+`kinds.ChunkKind`. `queue` puts work into RQ's queues, `leases` gives a worker the right to do it, records how
+attempts end and requeues lost work, `steering` pauses, reorders and limits whole jobs, and `progress`
+computes what pages show. `worker` is the process and the entry point that RQ calls, `worker_state` its
+present state, and finds the workers for a kind of work.
 """

@@ -218,12 +218,14 @@ def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLin
 
 def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
     """Return lines for the latest of these jobs or tasks of one kind."""
-    from rubricweb.jobs.waiting import Line  # loads the queue, and rooms register their listings at the start
+    from rubricweb.jobs.waiting import (
+        WaitingLine,  # loads the queue; rooms register their listings at the start
+    )
 
     if isinstance(listing, Listing):
         return [_line_of_job(row) for row in _rows(listing, rows)]
     tasks = list(rows[:LISTED_JOBS])
-    line = Line.now() if any(task.is_live for task in tasks) else Line(())
+    line = WaitingLine.now() if any(task.is_live for task in tasks) else WaitingLine(())
     return [_line_of_task(listing, task, line.wait_of(task)) for task in tasks]
 
 
@@ -259,7 +261,8 @@ def _line_of_job(row: ListedJob) -> JobLine:
     listing, job, progress = row.listing, row.job, row.progress
     counts = job.calls and listing.shows_calls(job)
     calls = f"{number(job.calls)} of at most {number(job.most_calls)} calls" if counts else ""
-    acts = [] if job.has_ended else [act for act in WORDS if act in listing.acts and act != _idle(job)]
+    idle = "pause" if job.is_paused else "resume"
+    acts = [] if job.has_ended else [act for act in WORDS if act in listing.acts and act != idle]
     return JobLine(
         kind=listing.kind,
         pk=job.pk,
@@ -281,8 +284,3 @@ def _line_of_job(row: ListedJob) -> JobLine:
         opens=listing.opens,
         acts=tuple(acts),
     )
-
-
-def _idle(job: Job) -> str:
-    """Return the action that would change nothing now."""
-    return "pause" if job.is_paused else "resume"

@@ -7,7 +7,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from rubricweb.core.secrets import MessageField
+from rubricweb.core.redaction import MessageField
 
 
 class LeasedWork(models.Model):
@@ -110,7 +110,7 @@ class Job(models.Model):
 
 
 class LimitedJob(Job):
-    """A job that calls a language model within limits: see `limited.py`."""
+    """A job that calls a language model within limits: see `steering.py`."""
 
     calls = models.PositiveIntegerField(default=0)
     """Calls of the model so far."""

@@ -13,7 +13,7 @@ import numpy as np
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from rubricweb.core.formatting import number
-from rubricweb.jobs.chunked import kind_of_job
+from rubricweb.jobs.kinds import kind_of_job
 from rubricweb.jobs.models import Chunk, Job
 
 RATED_CHUNKS = 20

@@ -1,19 +1,27 @@
-"""Access to RQ: enqueueing, reading the queues, and the heartbeat of workers."""
+"""RQ's queues: how work gets from the database into them, and the heartbeat of workers."""
 
 from __future__ import annotations
 
 import json
+import logging
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 import redis
 from django.conf import settings
+from django.db import transaction
 from rq import Queue
 from rq.queue import EnqueueData
 from rq.utils import as_text
 
 from rubricweb.core.servers import redis_client
+from rubricweb.jobs.kinds import kind_of
+from rubricweb.jobs.models import LeasedWork
+
+logger = logging.getLogger(__name__)
 
 Call = tuple[str, tuple[object, ...]]
 """An RQ job's id, and the arguments of its entry point."""
@@ -24,6 +32,8 @@ USUAL = "rubricweb:usual"
 """Redis hash of the usual seconds of work by its kind, used for forecasts only."""
 LATEST_SHARE = 0.3
 """Weight of the latest measurement in the running average."""
+
+ENTRY_POINT = "rubricweb.jobs.worker.work_on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +197,54 @@ def living_workers() -> list[WorkerBeat]:
 
 def seconds_since(worker: WorkerBeat) -> float:
     return max(0.0, time.time() - worker.at)
+
+
+def rq_id(work: LeasedWork) -> str:
+    """Return the id of the RQ job that makes the work's next attempt."""
+    return f"{kind_of(work).name_of(work.pk)}-{work.attempts}"
+
+
+def name_in(rq_id: str) -> str:
+    """Return the name of the work that an RQ job attempts, whichever attempt it is: "drafts-12"."""
+    return rq_id.rpartition("-")[0]
+
+
+def queue_of(work: LeasedWork) -> str:
+    """Return the queue of the work's priority, or of its back-end where not every worker has that."""
+    kind = kind_of(work)
+    need = kind.need(work)
+    return name_for(kind.priority(work), need.backend if need else "")
+
+
+def enqueue(works: Iterable[LeasedWork], queue_name: str = "") -> None:
+    """Enqueue work once the surrounding transaction has committed."""
+    transaction.on_commit(partial(enqueue_now, list(works), queue_name))
+
+
+def enqueue_now(works: list[LeasedWork], queue_name: str = "") -> None:
+    """Enqueue work at once, in `queue_name` or each in its own queue."""
+    by_queue: dict[str, list[LeasedWork]] = defaultdict(list)
+    for work in works:
+        by_queue[queue_name or queue_of(work)].append(work)
+    try:
+        for name, waiting in by_queue.items():
+            enqueue_many_now(ENTRY_POINT, map(_call, waiting), queue_name=name)
+    except redis.RedisError as error:
+        logger.warning("%d pieces of work were not enqueued yet: %s", len(works), error)
+
+
+def move(works: Iterable[LeasedWork], before: str, after: str) -> None:
+    """Move work from queue to queue, once the surrounding transaction has committed."""
+    transaction.on_commit(partial(_move_now, list(works), before, after))
+
+
+def _move_now(works: list[LeasedWork], before: str, after: str) -> None:
+    """Move work at once; work handed over to a more capable worker stays where it is."""
+    try:
+        move_now(ENTRY_POINT, map(_call, works), before, after)
+    except redis.RedisError as error:
+        logger.warning("%d pieces of work stay in the queue %s: %s", len(works), before, error)
+
+
+def _call(work: LeasedWork) -> Call:
+    return rq_id(work), (kind_of(work).name, work.pk)

@@ -14,9 +14,8 @@ import redis
 from django.db.models import Count, Min, Q
 
 from rubricweb.core.formatting import number
-from rubricweb.jobs import capabilities, dispatch, queue
-from rubricweb.jobs.chunked import kind_of_job
-from rubricweb.jobs.kinds import Kind, kind_of, usual_name
+from rubricweb.jobs import queue, worker_state
+from rubricweb.jobs.kinds import Kind, kind_of, kind_of_job, usual_name
 from rubricweb.jobs.models import Chunk, Job, LeasedWork
 from rubricweb.jobs.progress import in_words
 from rubricweb.jobs.queue import WorkerBeat
@@ -79,14 +78,14 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WaitingLine:
     """The living workers at one moment."""
 
     workers: Sequence[WorkerBeat]
     has_redis: bool = True
 
     @classmethod
-    def now(cls) -> Line:
+    def now(cls) -> WaitingLine:
         try:
             return cls(queue.living_workers())
         except redis.RedisError:
@@ -104,7 +103,7 @@ class Line:
         if not self.has_redis:
             return Wait(has_redis=False)
         need = kind.need(work)
-        able = [each for each in self.workers if need is None or capabilities.can_run(each, need)]
+        able = [each for each in self.workers if need is None or worker_state.can_run(each, need)]
         if not able:
             return Wait(needs_worker=True)
         try:
@@ -146,11 +145,11 @@ def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wai
     """Return when a capable worker gets to the work. Raises redis.RedisError."""
     if any(each.is_idle for each in able):
         return Wait(seconds=0)
-    own, name = dispatch.queue_of(piece), kind.name_of(piece.pk)
+    own, name = queue.queue_of(piece), kind.name_of(piece.pk)
     counts: Counter[str] = Counter()
-    names = capabilities.names_for(able[0].backends)
+    names = worker_state.names_for(able[0].backends)
     for queue_name, ids in zip(names, queue.waiting_by_queue(names), strict=True):
-        pieces = list(map(dispatch.name_in, ids))
+        pieces = list(map(queue.name_in, ids))
         before = pieces[: pieces.index(name)] if name in pieces else pieces
         backend = queue.backend_in(queue_name)
         counts.update(usual_name(each, backend) for each in before)
@@ -173,4 +172,4 @@ def waits_of(jobs: Sequence[Job]) -> list[Wait | None]:
     """Return what each of these jobs of one kind waits for; Redis is read only if any waits."""
     if not any(job.state in Job.WORKED_ON for job in jobs):
         return [None] * len(jobs)
-    return Line.now().waits_of(jobs)
+    return WaitingLine.now().waits_of(jobs)

@@ -13,32 +13,51 @@ from typing import Any
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError, connections
 from rq import Queue, SimpleWorker
 from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
-from rubricweb.core import logs, telemetry
+from rubricweb.core import redaction, telemetry
 from rubricweb.core.database import is_locked, short_wait
-from rubricweb.core.errors import is_disk_full
+from rubricweb.core.errors import is_disk_full, sqlstate
 from rubricweb.core.reader import everything
-from rubricweb.jobs import (
-    capabilities,
-    dispatch,
-    endings,
-    kinds,
-    leases,
-    metrics,
-    queue,
-    steering,
-    worker_state,
-)
-from rubricweb.jobs.connections import close_dead_connections, has_lost_connection
+from rubricweb.jobs import kinds, leases, probes, queue, steering, worker_state
 from rubricweb.jobs.kinds import CannotRun, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost, worker_name
 
 logger = logging.getLogger(__name__)
+
+CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
+"""Errors of a lost connection; the last is SQLite's for a closed one."""
+
+RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 5.0
+IDLE_SECONDS = 1
+"""Longest time in which an idle worker notices that it must stop."""
+STEP_SECONDS = 0.1
+WORKER_TTL = 30
+"""Seconds of RQ's own heartbeat, which an idle worker renews at half of it."""
+BEATS_A_LEASE = 3
+
+
+def close_dead_connections() -> None:
+    """Close database connections that broke; the next query opens new ones."""
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None and not connection.is_usable():
+            connection.close()
+
+
+def has_lost_connection(error: Exception) -> bool:
+    """Return whether PostgreSQL went away, rather than refused a statement.
+
+    Source: PostgreSQL documentation, Appendix A: classes 08 and 57P; what the client itself notices has none.
+    """
+    if not isinstance(error, CONNECTION_LOST) or not hasattr(error.__cause__, "sqlstate"):
+        return False
+    code = sqlstate(error)
+    return code is None or code.startswith(("08", "57P"))
 
 
 def work_on(kind_name: str, pk: int) -> None:
@@ -54,10 +73,10 @@ def _work_on(kind_name: str, pk: int) -> None:
     if lease is None:
         logger.info("%s %s is done, or another worker has it", kind_name, pk)
         return
-    with logs.about(dispatch.rq_id(lease.work)), telemetry.span(f"work {kind_name}"):
+    with redaction.about(queue.rq_id(lease.work)), telemetry.span(f"work {kind_name}"):
         began = time.perf_counter()
         _attempt(lease)
-        metrics.count_attempt(lease, time.perf_counter() - began)
+        probes.count_attempt(lease, time.perf_counter() - began)
 
 
 def _attempt(lease: Lease[Any]) -> None:
@@ -65,16 +84,16 @@ def _attempt(lease: Lease[Any]) -> None:
         with worker_state.now.on(lease):
             if worker_state.now.is_stopping:
                 raise Stopping
-            capabilities.raise_if_refused(lease)
+            worker_state.raise_if_refused(lease)
             lease.kind.run(lease)
     except LeaseLost:
-        logger.info("lost %s", dispatch.rq_id(lease.work))
+        logger.info("lost %s", queue.rq_id(lease.work))
     except Stopping:
-        endings.give_back(lease)
+        leases.give_back(lease)
     except CannotRun as error:
-        capabilities.refuse(lease, str(error))
+        worker_state.refuse(lease, str(error))
     except Exception as error:
-        logger.warning("%s failed", dispatch.rq_id(lease.work), exc_info=True)
+        logger.warning("%s failed", queue.rq_id(lease.work), exc_info=True)
         _end_attempt(lease, error)
 
 
@@ -84,20 +103,11 @@ def _end_attempt(lease: Lease[Any], error: Exception) -> None:
     if is_disk_full(error):
         steering.stop_for_room(lease)
     elif has_lost_connection(error) or is_locked(error):
-        endings.give_back(lease, queue_name=dispatch.queue_of(lease.work))
+        leases.give_back(lease, queue_name=queue.queue_of(lease.work))
     elif lease.kind.is_retried:
-        endings.retry(lease, error=message)
+        leases.retry(lease, error=message)
     else:
-        endings.fail(lease, error=message)
-
-
-RETRY_SECONDS = 1.0
-LONGEST_RETRY_SECONDS = 5.0
-IDLE_SECONDS = 1
-"""Longest time in which an idle worker notices that it must stop."""
-STEP_SECONDS = 0.1
-WORKER_TTL = 30
-"""Seconds of RQ's own heartbeat, which an idle worker renews at half of it."""
+        leases.fail(lease, error=message)
 
 
 def beat() -> None:
@@ -109,12 +119,11 @@ DUTIES: tuple[Callable[[], object], ...] = (
     beat,
     worker_state.now.renew,
     worker_state.now.hand_back,
-    endings.reap,
-    capabilities.fail_what_nobody_can_run,
+    leases.reap,
+    worker_state.fail_what_nobody_can_run,
     kinds.do_duties,
 )
 """Functions that a worker calls every few seconds beside its work; failed ones run again at the next beat."""
-BEATS_A_LEASE = 3
 
 
 class Beat(threading.Thread):
@@ -180,7 +189,7 @@ class PatientWorker(SimpleWorker):
     def _next_job(self) -> tuple[Job, Queue] | None:
         with contextlib.suppress(DequeueTimeout):
             received = self.queue_class.dequeue_any(
-                [self.queue_class(name, connection=self.connection) for name in capabilities.queue_names()],
+                [self.queue_class(name, connection=self.connection) for name in worker_state.queue_names()],
                 IDLE_SECONDS,
                 connection=self.connection,
                 job_class=self.job_class,
@@ -224,7 +233,7 @@ class Runner:
             self._rest(wait)
 
     def _work_while_redis_answers(self) -> None:
-        queues = [queue.get_queue(name) for name in capabilities.queue_names()]
+        queues = [queue.get_queue(name) for name in worker_state.queue_names()]
         self.worker = PatientWorker(queues, connection=queues[0].connection, worker_ttl=WORKER_TTL)
         if not self.is_stopping:
             self.worker.work(logging_level="ERROR")

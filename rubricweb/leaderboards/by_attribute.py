@@ -15,7 +15,7 @@ from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_correlation import Correlation, kendall
 from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
+from rubricweb.grades.scoring import RankIntervals, rank_intervals
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 

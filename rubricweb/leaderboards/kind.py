@@ -17,7 +17,7 @@ from django.utils import timezone
 from rubricweb.banks.models import Bank, Item
 from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import MatrixStamp
-from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import Kind
 from rubricweb.jobs.leases import Lease
 from rubricweb.leaderboards.board.selectors import board
@@ -53,7 +53,7 @@ class BoardWatches(Kind[BoardWatch]):
             if current and watch.standing is not None and watch.standing != now:
                 _tell(watch, current, now)
                 values["moved_at"] = timezone.now()
-            endings.finish(lease, **values)
+            leases.finish(lease, **values)
 
     def label(self, work: BoardWatch) -> str:
         return str(work)
@@ -92,7 +92,7 @@ def _queue(watch: BoardWatch) -> bool:
     if not rows.update(state=BoardWatch.State.QUEUED, attempts=0, queued_at=timezone.now()):
         return False
     watch.refresh_from_db()
-    dispatch.enqueue([watch])
+    queue.enqueue([watch])
     return True
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 from rubricweb.releases.models import Release
 
 
@@ -18,7 +18,7 @@ def start_release(release: Release, *, by: User) -> Release:
     release.by = by
     release.save()
     audit.record("release started", release, by=by, detail=release.title)
-    dispatch.enqueue([release])
+    queue.enqueue([release])
     return release
 
 

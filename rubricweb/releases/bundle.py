@@ -27,7 +27,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.grades.visibility import Refused
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.leaderboards.actions import Document, document_of, publish_document
 from rubricweb.leaderboards.board import provenance
@@ -247,7 +247,7 @@ def write(lease: Lease[Release]) -> None:
     try:
         written = write_release(contents, release.path, note=note)
     except (Refused, ChangedMeanwhile) as error:
-        endings.fail(lease, error=str(error))
+        leases.fail(lease, error=str(error))
         return
     _finish(lease, contents, written)
     logger.info("release %s: %d files, %d bytes", release.pk, len(written.files), written.size)
@@ -270,7 +270,7 @@ def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) 
         "names": {"runs": dict(written.names.runs), "teams": dict(written.names.teams)},
     }
     with transaction.atomic():
-        endings.finish(lease, **fields)
+        leases.finish(lease, **fields)
         lease.work.boards.add(*(_publish(lease.work, *pair) for pair in frozen))
         _tell(lease.work, written)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import Refused, refuse_sums
-from rubricweb.home.checklist import Checklist, checklist_of
+from rubricweb.home.home import Checklist, checklist_of
 from rubricweb.releases import readme
 from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.contents import Part, ReleaseOptions, contents_of

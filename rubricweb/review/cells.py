@@ -21,7 +21,6 @@ from rubricweb.campaigns.actions import undo_in_grid
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import human_ratings
-from rubricweb.grades.forms import GraderForm
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.human_ratings import (
@@ -34,8 +33,8 @@ from rubricweb.grades.human_ratings import (
     latest_by,
 )
 from rubricweb.grades.models import Grade
-from rubricweb.grades.raters import Rater, raters
-from rubricweb.grades.verdicts import verdicts_on
+from rubricweb.grades.raters import GraderForm, Rater, raters
+from rubricweb.grades.verification import verdicts_on
 from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
 from rubricweb.review.flags.views import subject_context

@@ -23,10 +23,9 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
-from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import GraderForm, Rater, covered_from, select_at_once
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, ratings_of
 from rubricweb.grades.visibility import Hidden, hidden_from
 from rubricweb.review.selectors.window import NO_RANK, ranks

@@ -26,8 +26,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part, parse_ids
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.bank import bank_page, topic_frame
-from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
-from rubricweb.grades.raters import KINDS, Rater, raters
+from rubricweb.grades.raters import KINDS, GraderForm, Rater, covered_from, raters, select_at_once
 from rubricweb.review import selectors
 from rubricweb.review.item_card import item_card
 from rubricweb.review.models import SavedView

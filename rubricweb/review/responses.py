@@ -20,8 +20,7 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.models import Response
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.forms import GraderForm, covered_from
-from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.raters import GraderForm, Rater, covered_from, raters
 from rubricweb.grades.topic_ratings import ratings_of
 from rubricweb.review import access
 from rubricweb.review.grid import INSET, inset_frame

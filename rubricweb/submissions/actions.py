@@ -17,7 +17,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus import actions as run_actions
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 from rubricweb.jobs.worker import work_on
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
@@ -201,7 +201,7 @@ def _begin_check(submission: Submission) -> Submission:
     if _is_small(submission):
         work_on("submission", submission.pk)
     else:
-        dispatch.enqueue([submission])
+        queue.enqueue([submission])
     submission.refresh_from_db()
     return submission
 

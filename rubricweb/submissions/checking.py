@@ -25,8 +25,8 @@ from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.actions import empty_run
 from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.grades.importers import ImportFiles, import_collection
-from rubricweb.jobs import endings
+from rubricweb.grades.import_collection import ImportFiles, import_collection
+from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
 from rubricweb.submissions.actions import NotTaken
@@ -267,7 +267,7 @@ def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
             replaced = submission.call.submissions.taken().filter(run=run).exclude(pk=submission.pk)
             replaced.update(outcome=Submission.Outcome.REPLACED)
             fields = report.as_fields(submission) | {"outcome": Submission.Outcome.TAKEN, "run": run}
-            endings.finish(lease, **fields)
+            leases.finish(lease, **fields)
             detail = (
                 f"{run.run_tag} of {submission.team} for {submission.call.task}, {submission.digest[:12]}"
             )
@@ -303,7 +303,7 @@ def _prepare_run(submission: Submission, run_tag: str) -> None:
 def _refuse(lease: Lease[Submission], report: Report) -> None:
     submission = lease.work
     fields = report.as_fields(submission) | {"outcome": Submission.Outcome.REFUSED}
-    endings.finish(lease, **fields)
+    leases.finish(lease, **fields)
     detail = f"{submission.team} for {submission.call.task}: {report.errors} errors"
     audit.record(
         "submission refused",

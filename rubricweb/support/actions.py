@@ -13,8 +13,8 @@ from grading.support import LONGEST_REPLY, PROMPT_ID, JudgedCitations, Support
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import dispatch, limited, steering
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs import queue, steering
+from rubricweb.jobs.steering import Limits
 from rubricweb.support.labels import Citation, citation_of, failed, missing
 from rubricweb.support.models import (
     SupportChunk,
@@ -77,7 +77,7 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
         SupportChunk(job=job, topic_id=topic_id, number=number, size=size)
         for number, (topic_id, size) in enumerate(by_topic.items())
     ]
-    dispatch.enqueue(SupportChunk.objects.bulk_create(chunks))
+    queue.enqueue(SupportChunk.objects.bulk_create(chunks))
     audit.record("support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} citations")
     events.publish_on_commit(collection.channel, "progress")
     return job
@@ -89,7 +89,7 @@ def change_limits(job: SupportJob, limits: Limits, *, by: User | None) -> Suppor
     collection = job.judge.collection
     audit.record("limits changed", collection, by=by, detail=f"{job}: {limits.text}")
     events.publish_on_commit(collection.channel, "progress")
-    return limited.change_limits(job, limits)
+    return steering.change_limits(job, limits)
 
 
 def pause(job: SupportJob, *, by: User | None) -> SupportJob:

@@ -21,11 +21,11 @@ from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.writers import first_writer, writer_choices
+from rubricweb.corpus.prompts import first_writer, writer_choices
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.limited import LimitsForm
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
+from rubricweb.jobs.steering import LimitsForm
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.plots.svg import Picture
 from rubricweb.support import actions, labelling

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from grading.formats.events import ModelLabel, PersonLabel, moment
-from rubricweb.corpus.importers.base import FilePosition, fitting, fitting_id, fitting_name
-from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.grades.importers.people import Kinds, Work
+from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitting_name
+from rubricweb.corpus.import_passages import ID_LIMIT
+from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 
@@ -34,7 +34,7 @@ class LabelImporter:
         "support_judges": (SupportJudge, "collection"),
     }
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work = work
         judges = SupportJudge.objects.filter(collection=work.collection)
         self._judges = {(judge.backend, judge.llm, judge.prompt_id): judge for judge in judges}

@@ -16,15 +16,14 @@ from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import Support, support_prompt
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.writers import options_of_writer
-from rubricweb.jobs import endings, limited
-from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.kinds import Need, Stopping
+from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.jobs import leases, steering
+from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
-from rubricweb.jobs.limited import CHARS_A_TOKEN, Expected, cost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.support import actions, labels
 from rubricweb.support.actions import Asking, judge_for
 from rubricweb.support.labels import Citation, citation_of, failed, missing, statements_of, texts_of
@@ -61,9 +60,9 @@ def asking_of(job: SupportJob) -> Asking:
     return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply)
 
 
-def of_model(price: Price) -> Expected:
+def of_model(price: Price) -> ExpectedCost:
     """Return the price for the form of limits."""
-    return Expected(price.cells, price.dollars)
+    return ExpectedCost(price.cells, price.dollars)
 
 
 def _price(collection: Collection, asking: Asking, calls: int) -> Price:
@@ -102,12 +101,12 @@ class SupportLabels(ChunkKind[SupportChunk]):
             raise Stopping
         _label(lease, chunk)
         seconds = time.monotonic() - began
-        endings.finish(lease, done=chunk.size, failed=chunk.failed, seconds=seconds)
+        leases.finish(lease, done=chunk.size, failed=chunk.failed, seconds=seconds)
         events.publish_on_commit(chunk.job.judge.collection.channel, "progress")
 
     def need(self, work: SupportChunk) -> Need:
         judge = work.job.judge
-        return limited.need_of(judge.backend, judge.llm)
+        return steering.need_of(judge.backend, judge.llm)
 
     def label(self, work: SupportChunk) -> str:
         return f"support, topic {work.topic.query_id}"
@@ -152,7 +151,7 @@ def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
 
 
 def _answer(
-    llm: limited.LimitedModel, question: CitationQuestion, prompt: ChatPrompt
+    llm: steering.LimitedModel, question: CitationQuestion, prompt: ChatPrompt
 ) -> tuple[Support | None, str, str]:
     """Label, reply, and why there is none. Raises what `LimitedModel` does where no call would succeed."""
     try:
@@ -203,11 +202,11 @@ def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
     ]
 
 
-def _model(job: SupportJob) -> limited.LimitedModel:
+def _model(job: SupportJob) -> steering.LimitedModel:
     """Return the model within its limits. Raises CannotRun."""
     judge = job.judge
     options = options_of_writer(judge.collection, judge.backend, judge.llm)
-    return limited.limited_model(
+    return steering.limited_model(
         job,
         backend=judge.backend,
         llm=judge.llm,

@@ -7,7 +7,7 @@ from django.db import models
 from django.urls import reverse
 
 from grading.support import LONGEST_REPLY, JudgedCitations, Support
-from rubricweb.core.secrets import MessageField
+from rubricweb.core.redaction import MessageField
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
 

@@ -11,10 +11,10 @@ from grading.systems.pipeline import SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.corpus.writers import options_of_writer
-from rubricweb.jobs import dispatch, limited, steering
-from rubricweb.jobs.limited import Limits
+from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.jobs import queue, steering
 from rubricweb.jobs.models import Job
+from rubricweb.jobs.steering import Limits
 from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 
@@ -55,7 +55,7 @@ def start(
         by=by,
     )
     chunks = [SystemChunk(job=job, topic=topic, number=number, size=1) for number, topic in enumerate(topics)]
-    dispatch.enqueue(SystemChunk.objects.bulk_create(chunks))
+    queue.enqueue(SystemChunk.objects.bulk_create(chunks))
     audit.record("run being made", run, by=by, detail=f"{run_tag}: {spec.method}, {len(topics)} topics")
     events.publish_on_commit(collection.channel, "progress")
     return job
@@ -77,7 +77,7 @@ def change_limits(job: SystemJob, limits: Limits, *, by: User | None) -> SystemJ
     """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
     audit.record("limits changed", job.run, by=by, detail=limits.text)
     events.publish_on_commit(job.collection.channel, "progress")
-    return limited.change_limits(job, limits)
+    return steering.change_limits(job, limits)
 
 
 def pause(job: SystemJob, *, by: User | None) -> SystemJob:

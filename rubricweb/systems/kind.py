@@ -29,15 +29,14 @@ from rubricweb.core import events
 from rubricweb.corpus import convert
 from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.grades.importers import ImportFiles, import_collection
-from rubricweb.jobs import endings, limited
-from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.kinds import Need, Stopping
+from rubricweb.grades.import_collection import ImportFiles, import_collection
+from rubricweb.jobs import leases, steering
+from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
-from rubricweb.jobs.limited import CHARS_A_TOKEN, Expected, cost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.systems import actions, retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
 from rubricweb.systems.retrieval import open_corpus
@@ -63,8 +62,8 @@ class SystemPrice:
     """A server is asked whose price is not known, so that only a limit on calls protects from surprises."""
 
     @property
-    def of_model(self) -> Expected:
-        return Expected(self.calls, self.price.dollars)
+    def of_model(self) -> ExpectedCost:
+        return ExpectedCost(self.calls, self.price.dollars)
 
     @property
     def calls_a_topic(self) -> float:
@@ -125,7 +124,7 @@ def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextMod
     """Return the system's model, or None if it asks none. Raises CannotRun."""
     if not spec.needs_model:
         return None
-    llm = limited.limited_model(
+    llm = steering.limited_model(
         chunk.limited_job,
         backend=spec.backend,
         llm=spec.llm,
@@ -181,16 +180,17 @@ def _passages_of_corpus(job: SystemJob, made: Sequence[Made], path: Path) -> tup
     """Write the passages that the run names and only its corpus has, so that they can be read and graded."""
     if not job.system.corpus:
         return ()
-    ranked = (result.ranking.doc_ids if result.answer is None else _ids(result.answer) for result in made)
+    ranked = (
+        result.ranking.doc_ids
+        if result.answer is None
+        else [source.passage_id for source in result.answer.sources]
+        for result in made
+    )
     named = list(dict.fromkeys(doc_id for doc_ids in ranked for doc_id in doc_ids))
     present = job.collection.passages.filter(doc_id__in=named).values_list("doc_id", flat=True)
     only_there = open_corpus(job.system.corpus).passages([name for name in named if name not in set(present)])
     write_passages(path, only_there)
     return (path,) if only_there else ()
-
-
-def _ids(answer: Answer) -> list[str]:
-    return [source.passage_id for source in answer.sources]
 
 
 def _response(run: Run, topic: Topic, answer: Answer) -> Response:
@@ -220,14 +220,14 @@ class Systems(ChunkKind[SystemChunk]):
             model_of(spec, lease, chunk),
         )
         seconds = time.monotonic() - began
-        endings.finish(lease, result=made_as_json(made), done=1, seconds=seconds)
+        leases.finish(lease, result=made_as_json(made), done=1, seconds=seconds)
         events.publish_on_commit(collection.channel, "progress")
 
     def need(self, work: SystemChunk) -> Need | None:
         spec = work.job.system
         if not spec.needs_model:
             return None
-        return limited.need_of(spec.backend, spec.llm)
+        return steering.need_of(spec.backend, spec.llm)
 
     def label(self, work: SystemChunk) -> str:
         return f"run {work.job.run.run_tag}, topic {work.topic.query_id}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from grading.systems.base import Answer, CitedSentence, Source, Step
+from grading.systems.base import Answer, CitedSentence, Source, SystemStep
 from grading.systems.pipeline import Answering, Made, SystemSpec
 from grading.types import Ranking
 from rubricweb.corpus.models import Collection, Run, Topic
@@ -49,7 +49,7 @@ def made_as_json(made: Made) -> Json:
 
 def made_from_json(stored: Json, run_tag: str, query_id: str) -> Made:
     ranking = Ranking(run_tag, query_id, tuple(stored["doc_ids"]), tuple(stored["scores"]))
-    steps = tuple(Step(**step) for step in stored["steps"])
+    steps = tuple(SystemStep(**step) for step in stored["steps"])
     retrieved = tuple(stored.get("retrieved", ()))
     if stored["sentences"] is None:
         return Made(ranking, None, steps, retrieved)

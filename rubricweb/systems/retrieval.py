@@ -172,7 +172,7 @@ def _up_to_date(collection: Collection) -> PassageIndex:
     before = len(stored.ids)
     index = stored.updated(lambda: _retrievable(collection))
     if not index.ids:  # a corpus that names its own passages by their md5
-        index = stored.updated(lambda: _passages(collection))
+        index = stored.updated(lambda: map(indexed, _entries(collection)))
     if index is not stored or len(index.ids) != before:
         replace_folder(folder, index.save)  # another worker may read the old one, or write the same
     return index
@@ -181,10 +181,6 @@ def _up_to_date(collection: Collection) -> PassageIndex:
 def _retrievable(collection: Collection) -> Iterator[Passage]:
     """Return the passages without those that systems generated, whose ids are the md5 of their texts."""
     return (indexed(entry) for entry in _entries(collection) if entry.doc_id != text_md5(entry.text))
-
-
-def _passages(collection: Collection) -> Iterator[Passage]:
-    return map(indexed, _entries(collection))
 
 
 def _entries(collection: Collection) -> Iterator[PassageEntry]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 from rubricweb.webhooks import outbox
 from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message, new_secret
 
@@ -81,7 +81,7 @@ def turn_on(endpoint: Endpoint, *, by: User | None) -> Endpoint:
     if off.update(**fresh):
         audit.record("webhook turned on", endpoint, by=by, detail=str(endpoint))
         endpoint.refresh_from_db()
-        dispatch.enqueue(endpoint.deliveries.filter(state=State.QUEUED, not_before__lte=timezone.now()))
+        queue.enqueue(endpoint.deliveries.filter(state=State.QUEUED, not_before__lte=timezone.now()))
     return endpoint
 
 
@@ -133,7 +133,7 @@ def _replay(endpoint: Endpoint, rows: QuerySet[Delivery], by: User | None) -> in
     count = again.update(**fresh, not_before=now, queued_at=now)
     if count:
         audit.record("webhook messages sent again", endpoint, by=by, detail=f"{endpoint}: {count}")
-        dispatch.enqueue(Delivery.objects.filter(pk__in=pks))
+        queue.enqueue(Delivery.objects.filter(pk__in=pks))
     return count
 
 

@@ -16,7 +16,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
 from rubricweb.core.servers import is_set_up, mail
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease
 from rubricweb.webhooks import sending
 from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
@@ -121,7 +121,7 @@ def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
         _try_again(lease, endpoint, outcome)
     else:
         endpoint.failing_since, endpoint.failures, endpoint.rests_until = None, 0, None
-        endings.finish(lease, error="")
+        leases.finish(lease, error="")
     endpoint.save(update_fields=["failing_since", "failures", "rests_until", "state"])
 
 
@@ -145,9 +145,9 @@ def _try_again(lease: Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> 
     is_gone = outcome.answer is not None and outcome.answer.status == GONE
     if tries <= len(WAITS) and not is_gone:
         not_before = timezone.now() + WAITS[tries - 1]
-        endings.postpone(lease, tries=tries, not_before=not_before, error=outcome.error)
+        leases.postpone(lease, tries=tries, not_before=not_before, error=outcome.error)
         return
-    endings.fail(lease, error=outcome.error, tries=tries)
+    leases.fail(lease, error=outcome.error, tries=tries)
     since = endpoint.failing_since or outcome.at
     if is_gone or outcome.at - since >= DISABLED_AFTER:
         _disable(endpoint, outcome.error)

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from rubricweb.accounts.models import maker_still_may
-from rubricweb.core.secrets import MessageField, ShortMessageField
+from rubricweb.core.redaction import MessageField, ShortMessageField
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.models import LeasedWork
 

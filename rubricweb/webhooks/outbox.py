@@ -17,7 +17,7 @@ from django.urls import reverse_lazy
 from django.utils import timezone
 
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def send(collection: Collection, event: EventType, details: Details, *, to: Sequ
     deliveries = Delivery.objects.bulk_create(
         Delivery(endpoint=endpoint, message=message, not_before=at) for endpoint in to
     )
-    dispatch.enqueue(deliveries)
+    queue.enqueue(deliveries)
     _forget_old(collection)
     return message
 

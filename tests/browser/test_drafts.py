@@ -11,10 +11,10 @@ from playwright.sync_api import Dialog, Locator, Page, Route, expect
 from grading.generation import Drafts
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.jobs import endings
+from rubricweb.banks import drafting
+from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.banks.drafting import DraftOptions
+from rubricweb.jobs import leases
 from tests.rubricweb.jobs.working import claim
 
 TEXTS = (
@@ -29,14 +29,14 @@ TEXTS = (
 def asked(places) -> DraftRequest:
     developer = User.objects.get(username="developer")
     wanted = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny")
-    return actions.request_drafts(places.bank, places.topic, wanted, by=developer)
+    return drafting.request_drafts(places.bank, places.topic, wanted, by=developer)
 
 
 @pytest.fixture
 def drafts(asked) -> list[Draft]:
     """Written by a model."""
     lease = claim(asked)
-    actions.keep_drafts(lease, Drafts(TEXTS, "reply", asked.prompt_id, 1))
+    drafting.keep_drafts(lease, Drafts(TEXTS, "reply", asked.prompt_id, 1))
     return list(Draft.objects.order_by("pk"))
 
 
@@ -169,10 +169,10 @@ def test_an_answer_finds_its_place_though_the_part_is_refreshed_meanwhile(drafts
 def test_review_by_keys_goes_from_topic_to_topic(drafts, people, places):
     """In the view of drafts, without leaving the topic's page."""
     other = places.collection.topics.exclude(pk=places.topic.pk).first()
-    more = actions.request_drafts(
+    more = drafting.request_drafts(
         places.bank, other, DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny"), by=None
     )
-    actions.keep_drafts(claim(more), Drafts(("Who eats leaves?",), "reply", more.prompt_id, 1))
+    drafting.keep_drafts(claim(more), Drafts(("Who eats leaves?",), "reply", more.prompt_id, 1))
     page = people.sign_in("developer")
     page.goto(places.of_collection("editor:review-drafts"))
     switch = page.get_by_role("navigation", name="View")
@@ -211,7 +211,7 @@ def test_reject_all_asks_first(drafts, people, page):
 def test_a_worker_that_cannot_says_so_in_the_open_inbox(places, page, request):
     """The page was there before the worker."""
     nowhere = DraftOptions(ItemKind.QUESTION, "openai_compatible", "none")
-    actions.request_drafts(places.bank, places.topic, nowhere, by=None)
+    drafting.request_drafts(places.bank, places.topic, nowhere, by=None)
     expect(page.locator(".draft-request")).to_contain_text("queued")
     request.getfixturevalue("worker")
     expect(page.locator(".draft-request")).to_contain_text("No drafts:", timeout=60_000)
@@ -222,10 +222,10 @@ def test_a_worker_that_cannot_says_so_in_the_open_inbox(places, page, request):
 
 
 def test_everybody_can_use_the_inbox(drafts, inspector_of, places):
-    failed = actions.request_drafts(
+    failed = drafting.request_drafts(
         places.bank, places.topic, DraftOptions(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=None
     )
-    endings.fail(claim(failed), error="no nugget in 3 replies", reply="I cannot.")
+    leases.fail(claim(failed), error="no nugget in 3 replies", reply="I cannot.")
     inspector = inspector_of("developer")
     inspector.open(reverse("editor:drafts", args=[places.bank.pk, places.topic.pk]))
     expect(inspector.page.locator(".draft")).to_have_count(len(TEXTS))

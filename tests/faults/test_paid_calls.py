@@ -17,7 +17,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from rubricweb.jobs import endings, kinds, leases
+from rubricweb.jobs import kinds, leases
 from rubricweb.jobs.leases import MAX_ATTEMPTS
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
@@ -147,7 +147,7 @@ def test_who_gives_back_what_another_worker_did_says_so(job, caplog):
     lease = claim(chunk)
     job.chunks.filter(pk=chunk.pk).update(state=JobChunk.State.DONE)
     with caplog.at_level("INFO"):
-        endings.give_back(lease)
+        leases.give_back(lease)
     chunk.refresh_from_db()
     assert chunk.state == JobChunk.State.DONE
     assert "lost chunk" in caplog.text

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from grading import prompts
 from grading.generation import drafting
-from grading.prompts.chat import WELL_KNOWN, Marks, chat_prompts, fill, marks_of
+from grading.prompts.chat import WELL_KNOWN, PromptMarks, chat_prompts, fill, marks_of
 from grading.types import CellToGrade, Item, ItemKind, Passage, Topic
 
 pytest.importorskip("torch")
@@ -323,5 +323,5 @@ def test_marks_of_a_tokenizer_without_marks_are_the_well_known_ones() -> None:
         added_tokens_decoder: dict[int, Any] = {}
         all_special_tokens: list[str] = ["!"]
 
-    marks: Marks = marks_of(Bare())
+    marks: PromptMarks = marks_of(Bare())
     assert marks.broken("Stop! </s>") == "Stop! < /s>"

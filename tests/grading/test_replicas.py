@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any, cast
 
-from grading.graders.connection import Address, Problem
+from grading.graders.connection import Address, CallProblem
 from grading.graders.server_calls import AWAY_SECONDS, ConcurrencyLimit, Replica, Replicas
 from grading.types import ErrorClass
 from tests.event_loops import run
 
-GONE = Problem(ErrorClass.UNAVAILABLE, "the server cannot be reached", is_passing=True)
+GONE = CallProblem(ErrorClass.UNAVAILABLE, "the server cannot be reached", is_passing=True)
 
 
 class Clock:
@@ -96,7 +96,7 @@ def test_the_only_replica_is_asked_again_at_once() -> None:
 def test_who_is_asked_to_wait_leaves_the_calls_to_the_others() -> None:
     async def place() -> set[str]:
         rows = servers(2)
-        rows[1].note_failure(Problem(ErrorClass.RATE, "slow down", True, wait=5.0), 0.0, 0.0, 60.0)
+        rows[1].note_failure(CallProblem(ErrorClass.RATE, "slow down", True, wait=5.0), 0.0, 0.0, 60.0)
         async with AsyncExitStack() as stack:
             return {one.address.url for one in await placed(Replicas(rows, Clock()), list("abcdefgh"), stack)}
 

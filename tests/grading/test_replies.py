@@ -9,8 +9,8 @@ import pytest
 
 from grading import prompts
 from grading.graders import completions, replies
-from grading.graders.connection import Problem, refusal, too_long_by
-from grading.graders.replies import UNKNOWN, Expected, NoReply, Reply, TokensUsed, of_text
+from grading.graders.connection import CallProblem, refusal, too_long_by
+from grading.graders.replies import UNKNOWN, ExpectedReply, NoReply, Reply, TokensUsed, of_text
 from grading.parsing import parse_rating
 from grading.types import ErrorClass, Outcome
 from tests.grading.odd_replies import (
@@ -27,7 +27,7 @@ from tests.grading.odd_replies import (
 )
 
 
-def answered(body: object, expected: Expected = UNKNOWN) -> Reply:
+def answered(body: object, expected: ExpectedReply = UNKNOWN) -> Reply:
     return completions.read(body, expected)
 
 
@@ -84,7 +84,7 @@ def test_thinking_is_taken_away_in_the_marks_of_every_template(opened: str, clos
 @pytest.mark.parametrize(("opened", "closed"), OPENED_AND_CLOSED, ids=lambda mark: mark.strip())
 def test_thinking_that_is_not_closed_is_no_reply(opened: str, closed: str) -> None:
     with pytest.raises(NoReply, match="raise max_new_tokens") as caught:
-        answered(reply(f"{opened}{THOUGHT}", "length"), Expected(64))
+        answered(reply(f"{opened}{THOUGHT}", "length"), ExpectedReply(64))
     assert caught.value.error_class is ErrorClass.PARSE
     assert "within 64 tokens" in str(caught.value)
     assert THOUGHT in caught.value.raw
@@ -104,9 +104,9 @@ def test_thinking_in_several_blocks_is_all_taken_away() -> None:
 def test_thinking_of_a_model_that_was_told_to_think_needs_no_mark_to_be_cut_off() -> None:
     """As behind servers whose template opens the thinking, where nothing closes it."""
     with pytest.raises(NoReply, match="did not stop thinking"):
-        answered(reply(THOUGHT, "length"), Expected(64, thinks=True))
-    assert answered(reply("4", "stop"), Expected(64, thinks=True)).text == "4"
-    assert answered(reply("2</think>4 since", "length"), Expected(64, thinks=True)).text == "4 since"
+        answered(reply(THOUGHT, "length"), ExpectedReply(64, thinks=True))
+    assert answered(reply("4", "stop"), ExpectedReply(64, thinks=True)).text == "4"
+    assert answered(reply("2</think>4 since", "length"), ExpectedReply(64, thinks=True)).text == "4 since"
 
 
 def test_plain_answers_are_left_as_they_are() -> None:
@@ -210,7 +210,7 @@ def test_a_setting_that_is_refused_is_known_whatever_the_status(status: int) -> 
 )
 def test_statuses_that_pass_are_asked_again(status: int, error_class: ErrorClass) -> None:
     problem = refusal(status, "wait", "wait")
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, CallProblem)
     assert (problem.error_class, problem.is_passing) == (error_class, True)
 
 

@@ -211,8 +211,8 @@ def test_every_model_that_writes_passes_the_gate() -> None:
         "grading/generation/models.py:ServerText",
         "grading/systems/pipeline.py:_NoModel",
         "rubricweb/autojudge/model.py:Writer",
-        "rubricweb/banks/drafting/kind.py:Remembering",
-        "rubricweb/jobs/limited.py:LimitedModel",
+        "rubricweb/banks/kind.py:Remembering",
+        "rubricweb/jobs/steering.py:LimitedModel",
         "rubricweb/systems/kind.py:KeptReplies",
     }
 

@@ -17,7 +17,7 @@ from grading.errors import GraderUnavailable
 from grading.generation.models import CausalText
 from grading.graders import GraderSpec, build
 from grading.graders.completions import chat_template
-from grading.graders.replies import Expected, NoReply, of_tokens
+from grading.graders.replies import ExpectedReply, NoReply, of_tokens
 from grading.types import ErrorClass, Grade, GradeFailure
 from tests.grading import tiny_writers
 from tests.grading.servers.replies import pairs
@@ -113,12 +113,12 @@ def test_a_text_that_the_model_ended_at_once_is_an_answer_and_one_that_was_cut_o
 
     loaded = load(str(smollm2_folder), CAUSAL)
     [end, *_] = loaded.ends
-    assert of_tokens(loaded, [end, loaded.pad], Expected(9)).text == ""
+    assert of_tokens(loaded, [end, loaded.pad], ExpectedReply(9)).text == ""
     [blank] = loaded.token_ids(["\n"], special=False)
     with pytest.raises(NoReply, match="said nothing within 9 tokens"):
-        of_tokens(loaded, blank, Expected(9))
+        of_tokens(loaded, blank, ExpectedReply(9))
     [written] = loaded.token_ids(["<think>2</think>\n\n4"], special=False)
-    assert of_tokens(loaded, [*written, end, end], Expected(9)).text == "4"
-    assert of_tokens(loaded, written[-1:], Expected(9), is_inside=False).text == "4"
+    assert of_tokens(loaded, [*written, end, end], ExpectedReply(9)).text == "4"
+    assert of_tokens(loaded, written[-1:], ExpectedReply(9), is_inside=False).text == "4"
     with pytest.raises(NoReply, match="did not stop thinking"):
-        of_tokens(loaded, written[-1:], Expected(9), is_inside=True)
+        of_tokens(loaded, written[-1:], ExpectedReply(9), is_inside=True)

@@ -23,7 +23,7 @@ from django.core.management import call_command
 
 from grading.graders import openai_client
 from grading.types import Outcome
-from rubricweb.core import logs
+from rubricweb.core import redaction
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.management.commands import grade as grade_command
@@ -235,7 +235,7 @@ RELEASED = {"release": ("--title", "Rivers", "--license", "CC BY 4.0", "--runs")
 
 
 def check_no_secret(seen: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
-    formatter = logs.PrivateFormatter("{message}", style="{")
+    formatter = redaction.PrivateFormatter("{message}", style="{")
     lines = "\n".join(formatter.format(record) for record in caplog.records)
     for place, text in {**seen, "the log": lines}.items():
         for spelling in (*KEY_AS_SENT, json.dumps(KEY)[1:-1]):

@@ -18,7 +18,7 @@ from rubricweb.api.tokens import make_token
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
 from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
-from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
@@ -37,7 +37,7 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, M
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.grades.replies import pack_some
 from rubricweb.grades.store import save_grades
-from rubricweb.grades.verdicts import judge_answer
+from rubricweb.grades.verification import judge_answer
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.models import Release

@@ -17,9 +17,8 @@ from rubricweb.api.base import ListResource, Resource
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.corpus.pseudonyms import sees_names
-from rubricweb.graders import access
+from rubricweb.graders.calibration import card_document, card_for, pairs
 from rubricweb.graders.calibration_cards import TooFewCells, make_card
-from rubricweb.graders.calibration_selectors import card_document, pairs
 from rubricweb.graders.models import CalibrationCard
 
 
@@ -122,6 +121,6 @@ class CardResource(Resource):
     def get(self, request: Request, slug: str, card_id: int) -> Response:
         """Get a calibration card."""
         collection = self.collection()
-        card = access.card_for(self.person, slug, card_id)
+        card = card_for(self.person, slug, card_id)
         document = card_document(card, with_runs=sees_names(self.person, collection))
         return Response({"id": card.pk, **document})

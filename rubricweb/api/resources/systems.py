@@ -22,8 +22,8 @@ from grading.types import Ranking, Topic
 from rubricweb.accounts import roles
 from rubricweb.api.base import Resource, Row
 from rubricweb.corpus.models import Collection, Passage
+from rubricweb.systems.make import DEEPEST, MOST_SOURCES, MOST_WORDS
 from rubricweb.systems.retrieval import index_of, sources_of
-from rubricweb.systems.views import DEEPEST, MOST_SOURCES, MOST_WORDS
 
 QUERY = {
     "oneOf": [

@@ -23,15 +23,15 @@ from grading.graders import Grader, GraderSpec, registry
 from grading.graders.base import BatchGrader
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.core.secrets import redacted
+from rubricweb.core.redaction import redacted
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.grades import store, verification
 from rubricweb.grades.configs import kinds_of, running_spec
-from rubricweb.grades.engine import breaker, parts
-from rubricweb.grades.engine.breaker import Breaker
+from rubricweb.grades.engine import parts, progress
 from rubricweb.grades.engine.missing import answers_for
+from rubricweb.grades.engine.progress import Breaker
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import worker_state
@@ -102,7 +102,7 @@ def _kept(text: str) -> str:
 
 
 @dataclass
-class Work:
+class ChunkWork:
     """The rest of a chunk: its rows by the ids that graders use."""
 
     chunk: JobChunk
@@ -146,7 +146,7 @@ class Work:
         return Breaker.of(self.chunk.job.failures)
 
 
-def work_of(lease: Lease[JobChunk]) -> Work:
+def work_of(lease: Lease[JobChunk]) -> ChunkWork:
     """Return what the chunk has still to grade, with its counts set to what is graded already.
 
     Raises LeaseLost.
@@ -166,10 +166,10 @@ def work_of(lease: Lease[JobChunk]) -> Work:
         raise LeaseLost
     kinds = _kinds(chunk.job.config, revisions)
     answers = answers_for(chunk.job.config, revisions, passages)
-    return Work(chunk, left, revisions, passages, kinds, answers, unanswered, failed, chunk.seconds)
+    return ChunkWork(chunk, left, revisions, passages, kinds, answers, unanswered, failed, chunk.seconds)
 
 
-def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: float) -> None:
+def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds: float) -> None:
     """Write grades, counts and a longer lease in one transaction. Raises LeaseLost: nothing is written.
 
     The counts are absolute, so that to save a batch again, after a commit of which nobody knows whether it
@@ -183,8 +183,8 @@ def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: flo
         failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
         done = work.chunk.size - len(work.unanswered) + len(rows)
         counts = {"done": done, "failed": failed, "seconds": spent}
-        if failed > work.failed or job.failures.get("row"):
-            breaker.note_results(job, [row.error_class for row in rows])
+        if failed > work.failed or job.failures.get("streak"):
+            progress.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)
@@ -261,7 +261,7 @@ class BatchFailed(Exception):
     """Raised where a batch ended without an answer to any of its cells."""
 
 
-def batch_results(lease: Lease[JobChunk], work: Work, grader: BatchGrader) -> Iterator[Result]:
+def batch_results(lease: Lease[JobChunk], work: ChunkWork, grader: BatchGrader) -> Iterator[Result]:
     """Yield the results of the chunk's batch.
 
     Raises Stopping while there are none yet, and BatchFailed.
@@ -289,7 +289,7 @@ def batch_results(lease: Lease[JobChunk], work: Work, grader: BatchGrader) -> It
         raise BatchFailed(f"Batch {chunk.batch} has no answers. {state.problem}")
 
 
-def ask_rest(lease: Lease[JobChunk], work: Work) -> None:
+def ask_rest(lease: Lease[JobChunk], work: ChunkWork) -> None:
     """Ask about cells that the ended batch left without an answer. Raises Stopping if there are any."""
     if not work.unanswered:
         return
@@ -314,7 +314,7 @@ def cancel_unwanted() -> None:
             JobChunk.objects.filter(pk=chunk.pk).update(batch="")
 
 
-def _salt(work: Work) -> str:
+def _salt(work: ChunkWork) -> str:
     """Return a salt that makes a retry ask anew, also about cells that an earlier batch answered."""
     return str(work.chunk.job_id) if work.chunk.job.is_retry else ""
 

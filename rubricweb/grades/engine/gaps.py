@@ -48,16 +48,16 @@ class TopicGap:
             passage = self.passage_pks[row]
             yield [(self.revision_pks[column], passage) for column in np.flatnonzero(self.mask[row]).tolist()]
 
-    def within(self, other: TopicGap) -> TopicGap:
+    def intersection(self, other: TopicGap) -> TopicGap:
         """Return the cells that the other has too, wherever they are in its rows and columns."""
         rows = _places(self.passage_pks, other.passage_pks)
         columns = _places(self.revision_pks, other.revision_pks)
         framed = np.pad(other.mask, ((0, 1), (0, 1)))  # what the other does not know is found in the frame
         return replace(self, mask=self.mask & framed[np.ix_(rows, columns)])
 
-    def minus(self, other: TopicGap) -> TopicGap:
+    def difference(self, other: TopicGap) -> TopicGap:
         """Return the cells that the other lacks."""
-        return replace(self, mask=self.mask & ~self.within(other).mask)
+        return replace(self, mask=self.mask & ~self.intersection(other).mask)
 
     def without(self, cells: set[Pair]) -> TopicGap:
         mask = self.mask.copy()
@@ -101,26 +101,26 @@ def listed(collection: Collection, gaps: Iterable[Gap]) -> list[TopicGap]:
     return [_listed(gap, pools) for gap in some]
 
 
-def minus(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
+def difference(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
     """Return the cells of each gap that no other gap has, without gaps that become empty."""
     for gap, theirs in _paired(collection, gaps, others):
         if isinstance(gap, WholeTopic):
             taken = {pk for other in theirs for pk in other.revision_pks}
             left: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk not in taken))
         else:
-            left = reduce(TopicGap.minus, theirs, gap)  # type: ignore[arg-type]  # listed, as the gap is
+            left = reduce(TopicGap.difference, theirs, gap)  # type: ignore[arg-type]  # listed, as the gap is
         if left.cells:
             yield left
 
 
-def within(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
+def intersection(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
     """Return the cells of each gap that another gap has too, without gaps that become empty."""
     for gap, theirs in _paired(collection, gaps, others):
         if isinstance(gap, WholeTopic):
             pks = {pk for other in theirs for pk in other.revision_pks}
             shared: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk in pks))
         elif theirs:
-            masks = [gap.within(other).mask for other in theirs]  # type: ignore[arg-type]
+            masks = [gap.intersection(other).mask for other in theirs]  # type: ignore[arg-type]
             shared = replace(gap, mask=np.logical_or.reduce(masks))
         else:
             continue

@@ -17,17 +17,16 @@ from grading.graders import Grader, registry
 from grading.graders.base import BatchGrader
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import breaker, chunks, parts
-from rubricweb.grades.engine.breaker import Breaker
-from rubricweb.grades.engine.chunks import Result, Work
+from rubricweb.grades.engine import chunks, parts, progress
+from rubricweb.grades.engine.chunks import ChunkWork, Result
 from rubricweb.grades.engine.gaps import listed
 from rubricweb.grades.engine.missing import answered_cells
+from rubricweb.grades.engine.progress import Breaker
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import capabilities, endings, queue, worker_state
-from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.connections import CONNECTION_LOST, close_dead_connections
-from rubricweb.jobs.kinds import CannotRun, Need, Stopping
+from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import SET_BACK, Lease
+from rubricweb.jobs.worker import CONNECTION_LOST, close_dead_connections
 from rubricweb.webhooks import outbox
 
 logger = logging.getLogger(__name__)
@@ -95,7 +94,7 @@ class Grading(ChunkKind[JobChunk]):
         outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
     def on_resumed(self, job: GradingJob) -> None:
-        breaker.reset(job)
+        progress.reset_breaker(job)
 
     def open_more(self, job: GradingJob) -> None:
         parts.open_more(job)
@@ -129,7 +128,7 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
             rest = _save_all(lease, work, grader.grade(work.pairs()))
     if work.unanswered:
         raise Unanswered(f"The grader gave no result for {len(work.unanswered)} of {len(work.left)} pairs.")
-    endings.finish(lease, seconds=work.seconds + rest)
+    leases.finish(lease, seconds=work.seconds + rest)
     seconds = time.monotonic() - started
     logger.info(
         "graded chunk %s of job %s: %d cells in %.2f s", work.chunk.pk, job.pk, len(work.left), seconds
@@ -144,7 +143,7 @@ def _grader(job: GradingJob) -> Grader:
     return grader
 
 
-def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> float:
+def _save_all(lease: Lease[JobChunk], work: ChunkWork, results: Iterable[Result]) -> float:
     """Save all batches, and return the seconds that none counts: those of saving the last one."""
     began = counted = time.monotonic()
     for batch in _batches(results, work.breaker()):
@@ -156,7 +155,7 @@ def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> 
     return time.monotonic() - counted
 
 
-def _save(lease: Lease[JobChunk], work: Work, batch: list[Result], seconds: float) -> None:
+def _save(lease: Lease[JobChunk], work: ChunkWork, batch: list[Result], seconds: float) -> None:
     """Save a batch, again after a lost connection."""
     for wait in SAVE_AGAIN_AFTER:
         try:
@@ -183,7 +182,7 @@ def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
     if seconds < CHUNK_SECONDS or lease.work.job.config.backend not in LOCAL:
         return False
     try:
-        return capabilities.is_preceded(lease.work)
+        return worker_state.is_preceded(lease.work)
     except redis.RedisError:
         return False
 
@@ -268,7 +267,7 @@ def _keep_answered(follower: GradingJob) -> int:
     cells, empty = 0, []
     for part in follower.parts.select_related("job"):
         (gap,) = listed(follower.collection, [parts.gap_of(part)])
-        kept = gap.minus(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
+        kept = gap.difference(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
         if kept.cells:
             cells += kept.cells
             parts.change_part(part, kept)

@@ -22,9 +22,9 @@ from rubricweb.grades.engine.gaps import (
     Gap,
     TopicGap,
     WholeTopic,
+    difference,
     gaps_of,
     listed,
-    minus,
     pack_keys,
     pack_mask,
     unpack_keys,
@@ -32,7 +32,7 @@ from rubricweb.grades.engine.gaps import (
 )
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import GradingJob, JobChunk, JobPart, Pair
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 
 WAVE, LOW_WATER = 256, 128
 """Most chunks that wait, and the number below which more are opened."""
@@ -115,7 +115,7 @@ def open_more(job: GradingJob) -> int:
         return 0
     rows = _opened(job, _wave(job) - waiting)
     if rows and job.state in GradingJob.WORKED_ON:
-        dispatch.enqueue(rows)
+        queue.enqueue(rows)
     return len(rows)
 
 
@@ -179,7 +179,7 @@ def _list_passages(job: GradingJob, parts: list[JobPart]) -> None:
     same = GradingJob.objects.filter(collection=job.collection_id, config=job.config_id)
     others = same.exclude(pk=job.pk).exclude(state__in=GradingJob.ENDED)
     gaps = listed(job.collection, map(gap_of, parts))
-    free = minus(job.collection, gaps, held(others, topics=[part.topic_id for part in parts]))
+    free = difference(job.collection, gaps, held(others, topics=[part.topic_id for part in parts]))
     left = {gap.topic_id: gap for gap in listed(job.collection, free)}
     for part, gap in zip(parts, gaps, strict=True):
         change_part(part, left.get(gap.topic_id) or replace(gap, mask=np.zeros_like(gap.mask)))

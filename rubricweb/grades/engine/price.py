@@ -22,9 +22,9 @@ from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
-from rubricweb.jobs.limited import CHARS_A_TOKEN, MILLION
 from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.steering import CHARS_A_TOKEN, MILLION
 
 CACHED_COLLECTIONS = 8
 

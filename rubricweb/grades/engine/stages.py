@@ -13,7 +13,7 @@ from grading.graders import registry
 from rubricweb.banks.models import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.gaps import Gap, listed, minus, within
+from rubricweb.grades.engine.gaps import Gap, difference, intersection, listed
 from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells, reads_answers, source_of
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
@@ -157,7 +157,7 @@ def left_to_start(
     if taken is None:
         taken = taken_cells(collection, [each.config for each in missing])
     return [
-        replace(each, gaps=tuple(minus(collection, each.gaps, taken.get(each.config.pk, ()))))
+        replace(each, gaps=tuple(difference(collection, each.gaps, taken.get(each.config.pk, ()))))
         for each in missing
     ]
 
@@ -236,4 +236,4 @@ def _cells_of(jobs: Iterable[GradingJob]) -> Iterator[Gap]:
 
 def _within(collection: Collection, missing: Missing, gaps: Iterable[Gap]) -> Missing:
     """Return the cells that are in one of these gaps."""
-    return replace(missing, gaps=tuple(within(collection, missing.gaps, gaps)))
+    return replace(missing, gaps=tuple(intersection(collection, missing.gaps, gaps)))

@@ -19,11 +19,11 @@ from rubricweb.grades.configs import name_of
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.engine.stages import Again, can_ask, job_at
+from rubricweb.grades.missing import NextStep, material_step, next_step
 from rubricweb.grades.models import Grade
-from rubricweb.grades.next_step import NextStep, material_step, next_step
-from rubricweb.grades.verification import Segment
+from rubricweb.grades.verification import PassageSegment
 from rubricweb.jobs.models import Job, LeasedWork
-from rubricweb.jobs.waiting import Line, Wait
+from rubricweb.jobs.waiting import Wait, WaitingLine
 
 register = template.Library()
 
@@ -49,7 +49,7 @@ def material_step_of(context: Context, collection: Collection, bank: Bank | None
 
 
 @register.simple_tag
-def marked(segments: Iterable[Segment]) -> SafeString:
+def marked(segments: Iterable[PassageSegment]) -> SafeString:
     """Return the passage with its answer marked, without whitespace around parts, since line breaks show."""
     parts = (
         format_html("<mark>{}</mark>", segment.text) if segment.is_answer else segment.text
@@ -74,7 +74,7 @@ def waits(context: Context, work: LeasedWork | Job | Wait | None) -> dict[str, o
     collection: Collection | None = context.get("collection")
     if collection and not roles.holds(context["request"].user, collection, roles.TO_SEE_RUNS):
         collection = None
-    wait = Line.now().wait_of(work) if isinstance(work, LeasedWork | Job) else work
+    wait = WaitingLine.now().wait_of(work) if isinstance(work, LeasedWork | Job) else work
     is_here = wait and collection and wait.collection == collection.pk
     return {
         "wait": wait,

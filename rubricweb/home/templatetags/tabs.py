@@ -14,7 +14,7 @@ register = template.Library()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TabPlace:
     tabs: tuple[tuple[Tab, tuple[Screen, ...]], ...]
     """The tabs, with the screens below each that the person's role opens."""
     screen: Screen | None
@@ -30,13 +30,13 @@ class Place:
 
 
 @register.simple_tag(takes_context=True)
-def place_among_tabs(context: Context) -> Place:
+def place_among_tabs(context: Context) -> TabPlace:
     """Return the tabs of the context's `collection`; none for outsiders and where there is no collection."""
     request, collection = context.get("request"), context.get("collection")
     match = request.resolver_match if request else None  # none of an error page
     if request is None or match is None or not collection or not request.user.is_authenticated:
-        return Place((), None)
+        return TabPlace((), None)
     role = roles.role_of(request.user, collection)
     screen = screen_at(match.view_name, role)
     is_screen = screen is not None and screen.route == match.view_name
-    return Place(screens_for(role) if role else (), screen, is_screen)
+    return TabPlace(screens_for(role) if role else (), screen, is_screen)

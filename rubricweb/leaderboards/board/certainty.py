@@ -14,8 +14,14 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import ALPHA, PairedTest, p_error
 from grading.statistics.mean_intervals import Intervals, mean_intervals
 from grading.types import MIN_RATING
-from rubricweb.grades.rank_intervals import KEPT, Floats, RankIntervals, rank_intervals, resolved
-from rubricweb.grades.scoring import ScoreTable
+from rubricweb.grades.scoring import (
+    CACHED_TABLES,
+    RankIntervals,
+    Scores,
+    ScoreTable,
+    rank_intervals,
+    resolved,
+)
 from rubricweb.leaderboards.board.scores import Basis, TopicItems, basis, score_units
 from rubricweb.leaderboards.board.types import BoardSpec, Top
 
@@ -37,7 +43,7 @@ class Certainty(RankIntervals):
         return p_error(ALPHA, self.topics, self.test)
 
 
-def certainty(scores: Floats, test: PairedTest) -> Certainty | None:
+def certainty(scores: Scores, test: PairedTest) -> Certainty | None:
     """Return the certainty of scores, shape (runs, topics).
 
     None where fewer than two topics or runs leave nothing to test.
@@ -49,7 +55,7 @@ def certainty(scores: Floats, test: PairedTest) -> Certainty | None:
     return Certainty(ranks.order, ranks.p, ranks.test, ranks.topics, intervals)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_TABLES)
 def _intervals(content: bytes, shape: tuple[int, int]) -> Intervals:
     """Return the intervals of mean scores; those of scores that are shares end at 0 and at 1."""
     scores = np.frombuffer(content).reshape(shape)
@@ -59,7 +65,7 @@ def _intervals(content: bytes, shape: tuple[int, int]) -> Intervals:
     return Intervals(np.maximum(intervals.low, 0), np.minimum(intervals.high, 1), intervals.error)
 
 
-def top(run_tags: Sequence[str], scores: Floats, ranks: RankIntervals | None) -> Top | None:
+def top(run_tags: Sequence[str], scores: Scores, ranks: RankIntervals | None) -> Top | None:
     """Return what can be said of the first run of a table of scores (runs, topics)."""
     if ranks is None:
         return None

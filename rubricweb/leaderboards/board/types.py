@@ -19,8 +19,7 @@ from rubricweb.graders.calibration_cards import CalibrationStatus
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.rank_intervals import span
-from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.scoring import MeasureSpec, span
 from rubricweb.support.board import SupportColumn
 
 

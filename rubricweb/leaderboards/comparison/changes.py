@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan, take_rows
-from grading.statistics.influence import Cause, ItemContribution, Side, item_contributions, ranks
+from grading.statistics.influence import BoardSide, Cause, ItemContribution, item_contributions, ranks
 from grading.statistics.max_t import ALPHA, adjusted_p
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import relative_gains
@@ -205,7 +205,7 @@ def _joined(rows: list[Explained], was: Worded, now: Worded) -> list[Explained]:
     return list(by_item.values())
 
 
-def _sides(scored: ScoredBoard, run: int) -> dict[int, Side]:
+def _sides(scored: ScoredBoard, run: int) -> dict[int, BoardSide]:
     """Return, by topic id: the run's first passages against the items that count for it."""
     depth, min_grade = scored.spec.measure.depth, scored.spec.measure.min_grade
     worth = _worth_of_items(scored, run)
@@ -216,7 +216,7 @@ def _sides(scored: ScoredBoard, run: int) -> dict[int, Side]:
         ratings = scored.base.grades[topic.topic_id].matrix.columns(uids).ratings
         rows = topic.ranked_rows[run, : len(doc_ids)]
         reached = take_rows(ratings >= min_grade, rows)
-        by_topic[topic.topic_id] = Side(uids, doc_ids, reached, np.array([*of_topic.values()]))
+        by_topic[topic.topic_id] = BoardSide(uids, doc_ids, reached, np.array([*of_topic.values()]))
     return by_topic
 
 

@@ -13,7 +13,7 @@ from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings,
 from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.models import Run
 from rubricweb.corpus.official import scores_of_run
-from rubricweb.grades.rank_intervals import span
+from rubricweb.grades.scoring import span
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, certainty
 from rubricweb.leaderboards.by_attribute import sliceable

@@ -23,8 +23,8 @@ from grading.statistics.influence import (
 )
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.rank_intervals import span as span_of_ranks
 from rubricweb.grades.scoring import passage_labels
+from rubricweb.grades.scoring import span as span_of_ranks
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, keep_items
 from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, answered, parts, unit_scores

@@ -19,8 +19,7 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.agreement import AgreementView, AlphaRow, AssessorPair, agreement
 from rubricweb.campaigns.assessor_ratings import CountedRating
 from rubricweb.corpus.models import Collection
-from rubricweb.graders.calibration_cards import hides_numbers
-from rubricweb.graders.calibration_samples import RatedSample, sample
+from rubricweb.graders.calibration_cards import RatedSample, hides_numbers, sample
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lowest

@@ -28,7 +28,7 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
-from rubricweb.graders.calibration_selectors import calibrated, opened_card
+from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders_of

@@ -14,7 +14,7 @@ from grading.statistics.max_t import MIN_TOPICS
 from grading.statistics.mean_intervals import wilson
 from grading.statistics.rank_intervals import standings
 from grading.types import MIN_RATING, Purpose
-from rubricweb.graders.calibration_samples import RatedSample, sample
+from rubricweb.graders.calibration_cards import RatedSample, sample
 from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards import agreement_tables
 from rubricweb.leaderboards.agreement import lowest
@@ -309,7 +309,8 @@ def thresholds(evidence: Evidence) -> Picture:
 
 
 def _at(other: Reference, spec: BoardSpec, grade: int) -> CorrelationCell:
-    measure = replace(spec.measure, min_grade=grade)
+    relevant = 0 if spec.measure.spelling else spec.measure.relevant  # `rel` of a name is a threshold, too
+    measure = replace(spec.measure, min_grade=grade, relevant=relevant, spelling="")
     return correlation_cell(scored_board(replace(spec, measure=measure)), other, [KENDALL])
 
 

@@ -13,9 +13,9 @@ from django.db.models import Q
 from grading.formats.events import FlagThread, Verb, moment
 from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
 from rubricweb.core import events
-from rubricweb.corpus.importers.base import FilePosition
+from rubricweb.corpus.import_base import FilePosition
 from rubricweb.corpus.models import Passage
-from rubricweb.grades.importers.people import Kinds, Work
+from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 from rubricweb.review.models import Flag, FlagEvent, Subject
 
 LACKING = "flags of rubrics, items or passages that the collection lacks"
@@ -34,7 +34,7 @@ class FlagImporter:
         "flags": (Flag, "bank__collection"),
     }
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work = work
         self._banks: dict[str, Bank] = {bank.name: bank for bank in work.collection.banks.all()}
 

@@ -30,7 +30,7 @@ from rubricweb.core.http import (
 )
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.forms import AddressForm
+from rubricweb.grades.raters import AddressForm
 from rubricweb.review import access
 from rubricweb.review.flags import actions, selectors
 from rubricweb.review.flags.actions import FlagError, MovedMeanwhile

@@ -15,7 +15,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_topic_for, item_for
 from rubricweb.banks.actions import MOST_SPANS, SPAN_CHARS, Origin, quoted
-from rubricweb.banks.errors import UnfitSpan
+from rubricweb.banks.changes import UnfitSpan
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import Context, parse_id
@@ -25,8 +25,7 @@ from rubricweb.editor.figures import passage_grades
 from rubricweb.editor.impact import items_by_closeness
 from rubricweb.editor.item_forms import Wording, new_item_form, wording_form
 from rubricweb.editor.what_if import WhatIf, what_if
-from rubricweb.grades.forms import select_at_once
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import Rater, select_at_once
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.review.evidence import EvidenceForm, EvidenceQuery, TopicEvidence, suspects, uncovered_of
 from rubricweb.review.problems.copies import PooledGroup, shown_groups

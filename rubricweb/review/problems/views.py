@@ -19,7 +19,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import actions
 from rubricweb.banks.access import bank_topic_for_editor, item_for_editor
-from rubricweb.banks.errors import BankError, Conflict
+from rubricweb.banks.changes import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.core.http import (

@@ -28,7 +28,7 @@ from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.replies import RawReply, raw_replies
-from rubricweb.grades.verification import Segment, highlighted
+from rubricweb.grades.verification import PassageSegment, highlighted
 from rubricweb.grades.visibility import hidden_of_cell, visible_grades
 from rubricweb.review.flags.selectors import open_counts
 from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
@@ -82,7 +82,7 @@ class CellView:
 
     item: Item
     passage: Passage
-    segments: tuple[Segment, ...]
+    segments: tuple[PassageSegment, ...]
     config: GraderConfig | None
     """The rater's config for this kind of item; None if it rates none."""
     grade: Grade | None
@@ -105,7 +105,7 @@ class CellView:
         """Return a copy without graders' ratings."""
         return replace(
             self,
-            segments=(Segment(self.passage.text, is_answer=False),),
+            segments=(PassageSegment(self.passage.text, is_answer=False),),
             grade=None,
             answer="",
             answer_by=None,

@@ -19,7 +19,7 @@ from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import KINDS, Rater
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of
-from rubricweb.grades.verdicts import verdict_matrices
+from rubricweb.grades.verification import verdict_matrices
 
 LOW_CONFIDENCE = 50
 """Percent; below it the grader was unsure."""

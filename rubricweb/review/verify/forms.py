@@ -11,9 +11,8 @@ from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.models import Topic
-from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import GraderForm, Rater, covered_from, select_at_once
 from rubricweb.review.cells import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 

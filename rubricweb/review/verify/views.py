@@ -18,14 +18,14 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_for, item_for_editor
-from rubricweb.banks.errors import BankError
+from rubricweb.banks.changes import BankError
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import keys_of, worded_siblings
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, offer_undo, page_or_part
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Passage
-from rubricweb.grades import human_ratings, verdicts
+from rubricweb.grades import human_ratings, verification
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade, answer_digest
 from rubricweb.grades.human_ratings import Cell, HumanGradeError, RatedMeanwhile, UnfitRating
@@ -83,7 +83,7 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     try:
         if verdict:
             event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=verdict)
-            saving = Saving(None, verdicts.undo_verdict(event, by=request.user, uid=uid))
+            saving = Saving(None, verification.undo_verdict(event, by=request.user, uid=uid))
         else:
             event = get_object_or_404(checks.my_events(request.user, bank), pk=rating_event)
             cell = Cell(event.topic_id, event.revision_id, event.passage_id)
@@ -156,7 +156,7 @@ def _judge_answer(
         raise RatedAnew(None if grade is None else grade.rating)
     is_right = (cleaned["verdict"] == HumanGrade.Verdict.RIGHT) == bool(grade.rating)
     how = {"by": by, "seen": cleaned["seen"], "uid": cleaned["uid"]}
-    return verdicts.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
+    return verification.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
 
 
 def check_page(
@@ -295,7 +295,7 @@ def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
             change_answer_key(item, texts=left, seen=acceptance.seen, by=request.user)
             if acceptance.verdict:
                 event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=acceptance.verdict)
-                verdicts.undo_verdict(event, by=request.user)
+                verification.undo_verdict(event, by=request.user)
     except (BankError, HumanGradeError) as refusal:
         return _refused(request, bank, acceptance, str(refusal))
     messages.success(request, "Taken back.")
@@ -316,7 +316,7 @@ def _confirm_answer(cell: CellView, rater: Rater, request: HtmxRequest) -> Answe
         return None
     seen = cell_ratings(cell.item, cell.passage, request.user, rater).seen
     place = Cell.of(cell.item, cell.passage)
-    return verdicts.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
+    return verification.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
 
 
 def _accepted(text: str, counts: VerificationCounts) -> str:

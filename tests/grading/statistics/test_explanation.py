@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading.statistics.influence import Cause, ItemContribution, Side, item_contributions
+from grading.statistics.influence import BoardSide, Cause, ItemContribution, item_contributions
 
 
 def side(item_ids, doc_ids, reached, topics=1):
     shares = np.full(len(item_ids), 1 / max(1, len(item_ids)) / topics)
     shape = (len(doc_ids), len(item_ids))
-    return Side(tuple(item_ids), tuple(doc_ids), np.array(reached, dtype=bool).reshape(shape), shares)
+    return BoardSide(tuple(item_ids), tuple(doc_ids), np.array(reached, dtype=bool).reshape(shape), shares)
 
 
 @st.composite

@@ -14,8 +14,8 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.invitations import InvitationOver, Joining, invite, join
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.accounts.roles import Role
-from rubricweb.core.logs import WithReference
 from rubricweb.core.models import AuditEntry
+from rubricweb.core.redaction import WithReference
 from rubricweb.corpus.people import EACH_THEIR_OWN
 from tests.rubricweb.markup import markup
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from rubricweb.accounts.lockout import client_address
+from rubricweb.accounts.passwords import client_address
 
 WRONG = "not-the-password"
 RIGHT = "sign-in-password"

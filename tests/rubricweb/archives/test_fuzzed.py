@@ -32,7 +32,7 @@ from rubricweb.archives.restoring import Terms, restore_archive
 from rubricweb.archives.rows import WRONG, checker
 from rubricweb.archives.writing import write_archive
 from rubricweb.arena.models import Battle
-from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import BankVersion, Item, ItemRevision
 from rubricweb.campaigns.models import CampaignCell, Decision
 from rubricweb.corpus.models import Collection

@@ -15,7 +15,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.worker import work_on
 from tests.factories import CollectionFactory, TopicFactory, UserFactory
@@ -181,7 +181,7 @@ def test_a_deletion_that_fails_leaves_everything(large, owner, client_of, monkey
 
     client.post(DELETE, {"slug": "autumn", "without_archive": "on"})
     before = archived_bytes(large)
-    monkeypatch.setattr(endings, "finish", lost)
+    monkeypatch.setattr(leases, "finish", lost)
     monkeypatch.setattr(Lease, "renew", lambda lease: False)
     work_on(Deletions.name, Deletion.objects.first().pk)
     assert archived_bytes(large) == before

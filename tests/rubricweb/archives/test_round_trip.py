@@ -19,9 +19,16 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine.parts import gap_of
 from rubricweb.grades.human_models import Draw
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
+from rubricweb.grades.models import (
+    Grade,
+    GraderConfig,
+    GradingJob,
+    JobChunk,
+    JobPart,
+    ReplyBlock,
+    ReplyPolicy,
+)
 from rubricweb.grades.replies import RawReply, content_of, keep_replies, raw_replies
-from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
 from rubricweb.imports import undo
 from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard

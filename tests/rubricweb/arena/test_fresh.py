@@ -17,8 +17,8 @@ from rubricweb.arena.board import vote_board
 from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.corpus.writers import Writer
-from rubricweb.jobs import limited
+from rubricweb.corpus.prompts import Writer
+from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.worker import work_on
 from tests.factories import PassageFactory, TopicFactory
@@ -57,7 +57,7 @@ def model(collection, monkeypatch):
     collection.grader_backend, collection.grader_llm = "openai_compatible", "repeats"
     collection.save()
     Repeats.calls = 0
-    monkeypatch.setattr(limited, "text_model", lambda *_, **__: Repeats())
+    monkeypatch.setattr(steering, "text_model", lambda *_, **__: Repeats())
 
 
 def asked(client, collection, **sent) -> Battle:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rubricweb.banks.drafting import kind
+from rubricweb.banks import kind
 from tests.factories import BankFactory, TopicFactory
 
 

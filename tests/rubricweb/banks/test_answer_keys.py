@@ -4,7 +4,7 @@ import pytest
 
 from grading.types import ItemKind
 from rubricweb.banks import actions
-from rubricweb.banks.errors import Conflict, NoAnswerKey, UnfitAnswerKey
+from rubricweb.banks.changes import Conflict, NoAnswerKey, UnfitAnswerKey
 from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core.models import AuditEntry
 from tests.factories import BankFactory, ItemFactory, TopicFactory

@@ -5,12 +5,12 @@ from django.urls import reverse
 
 from grading.types import ItemKind
 from rubricweb.banks import actions as banks
-from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks import drafting
+from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.banks.drafting import DraftOptions
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor.item_forms import MAX_WORDING
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from tests.factories import BankFactory, TopicFactory
 from tests.rubricweb.jobs.working import claim
 from tests.rubricweb.markup import markup
@@ -23,7 +23,7 @@ TRAIT = "<script>alert(1)</script>"
 
 @pytest.fixture
 def asked(bank, topic, owner):
-    return actions.request_drafts(
+    return drafting.request_drafts(
         bank, topic, DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny"), by=owner
     )
 
@@ -32,7 +32,7 @@ def asked(bank, topic, owner):
 def drafts(asked):
     """Three; the last one is much like the second."""
     claimed = claim(asked)
-    actions.keep_drafts(claimed, actions.generation.Drafts(TEXTS, "reply", asked.prompt_id, 1))
+    drafting.keep_drafts(claimed, drafting.generation.Drafts(TEXTS, "reply", asked.prompt_id, 1))
     return list(Draft.objects.all())
 
 
@@ -46,7 +46,7 @@ def of(name, bank, row):
 
 
 def fail(asked, reply="I would rather not."):
-    endings.fail(claim(asked), error="no question in 3 replies", reply=reply)
+    leases.fail(claim(asked), error="no question in 3 replies", reply=reply)
 
 
 def everything(bank, topic, asked, draft):
@@ -166,7 +166,7 @@ def test_the_collections_grader_writes_by_default(client_of, bank, topic, collec
 def test_where_the_grader_cannot_write_the_model_that_was_asked_last_does(
     client_of, bank, topic, asked, developer
 ):
-    actions.request_drafts(
+    drafting.request_drafts(
         bank, topic, DraftOptions(ItemKind.NUGGET, "hf_causal", "models/small"), by=developer
     )
     elsewhere = TopicFactory(collection=topic.collection, text="how do magnets work")
@@ -235,7 +235,7 @@ def test_words_that_are_too_long_are_refused(client_of, bank, drafts, developer)
 
 @pytest.mark.parametrize("name", ["draft-accept", "draft-reject"])
 def test_a_draft_that_another_decided(client_of, bank, drafts, developer, owner, name):
-    actions.reject_draft(drafts[0], by=owner)
+    drafting.reject_draft(drafts[0], by=owner)
     answer = client_of(developer).post(of(name, bank, drafts[0]), **HTMX)
     html = markup(answer)
     assert "Somebody has already decided about this draft." in html
@@ -265,7 +265,7 @@ def test_a_rejection_can_be_undone(client_of, bank, topic, drafts, developer, ch
 
 def test_a_refreshed_inbox_says_what_came(client_of, bank, topic, asked, drafts, developer):
     client = client_of(developer)
-    asked_again = actions.request_drafts(
+    asked_again = drafting.request_drafts(
         bank, topic, DraftOptions(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=developer
     )
     waiting = "3 drafts wait for a decision."

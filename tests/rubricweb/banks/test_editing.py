@@ -5,7 +5,7 @@ import pytest
 from grading.formats.ids import item_id
 from grading.types import ItemKind
 from rubricweb.banks import actions, selectors
-from rubricweb.banks.errors import Conflict, DuplicateItem, WrongText
+from rubricweb.banks.changes import Conflict, DuplicateItem, WrongText
 from rubricweb.banks.models import Item
 from rubricweb.core.models import AuditEntry
 from tests.factories import ItemFactory, ItemRevisionFactory

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
+from rubricweb.banks import drafting
 from rubricweb.banks.actions import add_item, revise_item, weigh_item
-from rubricweb.banks.drafting import actions, importance
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.errors import AlreadyDecided, CannotDraft
+from rubricweb.banks.changes import AlreadyDecided, CannotDraft
+from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.drafting import DraftOptions
 from rubricweb.core.models import AuditEntry
 from rubricweb.editor import draft_inbox as selectors
 from rubricweb.jobs.worker import work_on
@@ -31,14 +31,14 @@ def nuggets(bank, topic):
 @pytest.fixture
 def drafted(bank, topic, says):
     """A nugget that a model drafted and nobody has decided about."""
-    asked = actions.request_drafts(bank, topic, DraftOptions(ItemKind.NUGGET, **MODEL), by=None)
+    asked = drafting.request_drafts(bank, topic, DraftOptions(ItemKind.NUGGET, **MODEL), by=None)
     says('{"nuggets": ["frost dulls colours"]}')
     work_on("drafts", asked.pk)
     return Draft.objects.get()
 
 
 def weighed(bank, topic, says, *replies):
-    asked = importance.request_importance(bank, topic, **MODEL, by=None)
+    asked = drafting.request_importance(bank, topic, **MODEL, by=None)
     llm = says(*replies)
     work_on("drafts", asked.pk)
     asked.refresh_from_db()
@@ -65,29 +65,29 @@ def test_the_model_reads_nuggets_and_drafts_and_what_differs_waits(bank, topic, 
 def test_accepting_weighs_the_item_with_its_history(bank, topic, nuggets, says, developer):
     weighed(bank, topic, says, '["vital", "okay", "okay"]')
     first, second = selectors.inbox(bank, topic).suggestions
-    item = importance.accept_suggestion(first, by=developer)
+    item = drafting.accept_suggestion(first, by=developer)
     item.refresh_from_db()
     assert (str(item), item.importance, item.weight, item.version) == ("short days", "okay", 0.5, 2)
     assert (item.changes.first().verb, item.changes.first().by) == ("weighed", developer)
-    importance.leave_suggestion(second, by=developer)
+    drafting.leave_suggestion(second, by=developer)
     assert suggested(bank, topic) == []
     assert bank.items.get(revision__text="maple syrup").importance == "vital"
     assert AuditEntry.objects.filter(verb__startswith="importance", by=developer).count() == 2
-    for decide in (importance.accept_suggestion, importance.leave_suggestion):
+    for decide in (drafting.accept_suggestion, drafting.leave_suggestion):
         with pytest.raises(AlreadyDecided):
             decide(first, by=developer)
 
 
 def test_a_draft_that_is_accepted_as_it_is_takes_its_importance_over(bank, topic, drafted, says):
     weighed(bank, topic, says, '["okay"]')
-    item = actions.accept_draft(drafted, by=None)
+    item = drafting.accept_draft(drafted, by=None)
     item.refresh_from_db()
     assert (str(item), item.importance) == ("frost dulls colours", "okay")
 
 
 def test_a_draft_with_other_words_does_not(bank, topic, drafted, says):
     weighed(bank, topic, says, '["okay"]')
-    item = actions.accept_draft(drafted, text="frost brightens colours", by=None)
+    item = drafting.accept_draft(drafted, text="frost brightens colours", by=None)
     item.refresh_from_db()
     assert item.importance == "vital"
 
@@ -101,7 +101,7 @@ def test_a_reworded_or_retired_nugget_is_suggested_nothing(bank, topic, nuggets,
 
 def test_a_later_suggestion_replaces_an_earlier_one(bank, topic, nuggets, says):
     weighed(bank, topic, says, '["okay", "okay", "okay"]')
-    weigh_item(nuggets[0], importance=importance.Importance.OKAY, seen=1, by=None)
+    weigh_item(nuggets[0], importance=Importance.OKAY, seen=1, by=None)
     weighed(bank, topic, says, '["vital", "vital", "vital"]')
     assert suggested(bank, topic) == ["red pigment: vital"]
 
@@ -115,9 +115,9 @@ def test_what_no_reply_labels_is_not_suggested(bank, topic, nuggets, says):
 
 def test_what_cannot_be_asked(bank, topic):
     with pytest.raises(CannotDraft, match="no nuggets to weigh"):
-        importance.request_importance(bank, topic, **MODEL, by=None)
+        drafting.request_importance(bank, topic, **MODEL, by=None)
     with pytest.raises(CannotDraft, match="lexical cannot write"):
-        importance.request_importance(bank, topic, backend="lexical", llm="", by=None)
+        drafting.request_importance(bank, topic, backend="lexical", llm="", by=None)
     assert not DraftRequest.objects.exists()
 
 

@@ -5,7 +5,7 @@ import pytest
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.actions import quoted
-from rubricweb.banks.errors import Conflict, DuplicateItem, UnfitMerge, UnfitSpan
+from rubricweb.banks.changes import Conflict, DuplicateItem, UnfitMerge, UnfitSpan
 from rubricweb.banks.models import ItemSource
 from tests.factories import ItemFactory, PassageFactory, TopicFactory
 

@@ -4,7 +4,8 @@ import pytest
 
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
-from rubricweb.banks.errors import BankMoved, Conflict
+from rubricweb.banks.actions import ItemWeight, settle_items
+from rubricweb.banks.changes import BankMoved, Conflict
 from rubricweb.banks.models import Item
 from rubricweb.banks.versions import (
     bank_stamp,
@@ -15,7 +16,6 @@ from rubricweb.banks.versions import (
     versions,
     word_diff,
 )
-from rubricweb.banks.weighing import ItemWeight, settle_items
 from tests.factories import gradable
 
 pytestmark = pytest.mark.django_db

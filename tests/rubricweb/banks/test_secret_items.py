@@ -17,9 +17,8 @@ from grading.formats.ids import text_md5
 from grading.types import ItemKind
 from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions
-from rubricweb.banks.errors import Conflict, StaysSecret
+from rubricweb.banks.changes import Conflict, StaysSecret, hide_item, show_item
 from rubricweb.banks.models import Item, ItemChange
-from rubricweb.banks.secret_items import hide_item, show_item
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.campaigns.population import Choice, chosen

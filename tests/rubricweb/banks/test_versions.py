@@ -4,7 +4,7 @@ import pytest
 
 from grading.types import Importance
 from rubricweb.banks import actions
-from rubricweb.banks.errors import Conflict, UnfitVersion, UnfitWeight
+from rubricweb.banks.changes import Conflict, UnfitVersion, UnfitWeight
 from rubricweb.banks.versions import name_version
 from tests.factories import gradable
 

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError
 from django.test import Client
 
-from rubricweb.core import logs
+from rubricweb.core import redaction
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSAGE = "The sourdough culture doubles within four hours when it is kept at twenty-six degrees."
@@ -93,12 +93,12 @@ def test_a_failed_request_is_in_the_log_under_the_reference_of_its_page(tmp_path
 def test_each_request_has_a_reference_of_its_own(client: Client):
     first, second = (client.get("/accounts/sign-in/")["X-Request-Reference"] for _ in range(2))
     assert first != second
-    assert logs.reference.get() == logs.NO_REQUEST
+    assert redaction.reference.get() == redaction.NO_REQUEST
 
 
 def _logged(error: BaseException) -> str:
     """The lines that our handler writes for `error`."""
-    formatter = logs.PrivateFormatter("{levelname} [{reference}]: {message}", style="{")
+    formatter = redaction.PrivateFormatter("{levelname} [{reference}]: {message}", style="{")
     try:
         raise error
     except type(error) as raised:
@@ -111,7 +111,7 @@ def _logged(error: BaseException) -> str:
             ("/x/",),
             (type(raised), raised, raised.__traceback__),
         )
-    logs.WithReference().filter(record)
+    redaction.WithReference().filter(record)
     return formatter.format(record)
 
 
@@ -141,7 +141,7 @@ def test_secrets_are_masked(monkeypatch):
     monkeypatch.setattr(settings, "OPENAI_API_KEY", "sk-very-secret")
     text = _logged(OSError("401 for key sk-very-secret"))
     assert "sk-very-secret" not in text
-    assert logs.MASK in text
+    assert redaction.MASK in text
 
 
 def test_a_line_of_any_library_is_redacted(tmp_path):
@@ -190,9 +190,9 @@ def test_a_line_of_json_says_as_little(monkeypatch):
         ('sk-"quoted"-secret',),
         (type(error), error, None),
     )
-    with logs.about("chunk-7-1"):
-        logs.WithReference().filter(record)
-    line = json.loads(logs.JsonFormatter().format(record))
+    with redaction.about("chunk-7-1"):
+        redaction.WithReference().filter(record)
+    line = json.loads(redaction.JsonFormatter().format(record))
     assert {key: line[key] for key in ("level", "logger", "reference", "message")} == {
         "level": "WARNING",
         "logger": "rubricweb.jobs",

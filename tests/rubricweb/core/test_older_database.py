@@ -6,7 +6,7 @@ from django.core.management.base import SystemCheckError
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from rubricweb.core.older_database import unknown_migrations
+from rubricweb.core.database import unknown_migrations
 
 pytestmark = pytest.mark.django_db
 

@@ -24,7 +24,7 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.visibility import hidden_count, visible_grades, visible_human_grades
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import queue
 from rubricweb.jobs.worker import Beat
 from tests.factories import gradable, grade, lexical_config
 
@@ -75,7 +75,7 @@ def test_a_worker_sees_everything(collection):
     gradable(collection, topics=1)
     actions.start_grading(collection, by=None)
     (chunk,) = JobChunk.objects.all()
-    without_reader(lambda: import_string(dispatch.ENTRY_POINT)("chunk", chunk.pk))
+    without_reader(lambda: import_string(queue.ENTRY_POINT)("chunk", chunk.pk))
     assert Grade.objects.count() == chunk.size > 0
 
 

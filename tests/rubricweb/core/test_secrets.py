@@ -19,8 +19,8 @@ from django.db import connection, models
 
 from grading.types import GradeFailure
 from rubricweb.archives.writing import write_archive
-from rubricweb.core import logs, secrets
-from rubricweb.core.secrets import SettingsFilter, _Redacted, redacted
+from rubricweb.core import redaction
+from rubricweb.core.redaction import SettingsFilter, _Redacted, redacted
 from rubricweb.grades import store
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade, GradingJob
@@ -84,8 +84,8 @@ def test_every_secret_of_the_settings_is_known_here() -> None:
 def test_a_log_line_shows_no_secret(hostile: str) -> None:
     error = OSError(hostile)
     record = logging.LogRecord("x", logging.ERROR, "", 0, "refused: %s", (hostile,), (OSError, error, None))
-    logs.WithReference().filter(record)
-    for formatter in (logs.PrivateFormatter("{message}", style="{"), logs.JsonFormatter()):
+    redaction.WithReference().filter(record)
+    for formatter in (redaction.PrivateFormatter("{message}", style="{"), redaction.JsonFormatter()):
         line = formatter.format(record)
         assert "[secret]" in line
         assert not shows(line, HOSTILE)
@@ -155,5 +155,5 @@ def test_every_column_of_messages_is_redacted() -> None:
 def test_plain_words_stay_in_stored_texts(settings) -> None:
     """A password that is a word of the language would take it out of what models said."""
     settings.OPENAI_API_KEY = "postgres"
-    assert secrets.MessageField().get_prep_value("kept in postgres") == "kept in postgres"
+    assert redaction.MessageField().get_prep_value("kept in postgres") == "kept in postgres"
     assert redacted("kept in postgres") == "kept in [secret]"

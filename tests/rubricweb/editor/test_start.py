@@ -8,8 +8,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks import drafting
+from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.editor.start import seconds_a_topic, start_of, under_way
 from tests.factories import BankFactory, ItemFactory, TopicFactory
@@ -81,8 +81,8 @@ def test_drafting_for_all_topics_begins_a_bank(client_of, developer, collection,
 def test_one_topic_is_tried_first_and_measured(client_of, developer, collection, topics):
     begin(client_of(developer), collection, only="1")
     request = DraftRequest.objects.get()
-    actions.keep_drafts(
-        claim(request), actions.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
+    drafting.keep_drafts(
+        claim(request), drafting.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
     )
     now = timezone.now()
     DraftRequest.objects.update(queued_at=now - timedelta(seconds=60), ended_at=now)
@@ -95,9 +95,11 @@ def test_one_topic_is_tried_first_and_measured(client_of, developer, collection,
 def test_what_was_asked_together_is_one_job(client_of, developer, collection, topics):
     begin(client_of(developer), collection)
     first = DraftRequest.objects.order_by("pk").first()
-    actions.keep_drafts(claim(first), actions.generation.Drafts(("Which pigment?",), "", first.prompt_id, 1))
-    drafting = under_way(collection.banks.get())
-    assert (drafting.done, drafting.total) == (1, 3)
+    drafting.keep_drafts(
+        claim(first), drafting.generation.Drafts(("Which pigment?",), "", first.prompt_id, 1)
+    )
+    progress = under_way(collection.banks.get())
+    assert (progress.done, progress.total) == (1, 3)
     parts = {"HX-Request": "true", "HX-Target": "start"}
     page = reverse("editor:review-drafts", args=[collection.slug])
     part = " ".join(markup(client_of(developer).get(page, headers=parts)).split())
@@ -134,7 +136,7 @@ def test_review_goes_from_topic_to_topic(client_of, developer, collection, topic
     begin(client_of(developer), collection)
     for request in DraftRequest.objects.all():
         texts = (f"What of {request.topic.query_id}?",)
-        actions.keep_drafts(claim(request), actions.generation.Drafts(texts, "", request.prompt_id, 1))
+        drafting.keep_drafts(claim(request), drafting.generation.Drafts(texts, "", request.prompt_id, 1))
     client, bank = client_of(developer), collection.banks.get()
     page = client.get(reverse("editor:review-drafts", args=[collection.slug]), follow=True)
     html = " ".join(markup(page).split())
@@ -150,8 +152,8 @@ def test_review_goes_from_topic_to_topic(client_of, developer, collection, topic
 def test_an_accepted_draft_can_be_taken_back(client_of, developer, collection, topics):
     begin(client_of(developer), collection, only="1")
     request = DraftRequest.objects.get()
-    actions.keep_drafts(
-        claim(request), actions.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
+    drafting.keep_drafts(
+        claim(request), drafting.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
     )
     client, draft = client_of(developer), Draft.objects.get()
     client.post(reverse("editor:draft-accept", args=[request.bank_id, draft.pk]))

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from grading.formats.banks import DIALECTS, bank_files, read_bank
 from rubricweb.banks.actions import add_item
 from rubricweb.banks.models import Bank, Item, ItemRevision
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from tests.factories import BankFactory
 from tests.rubricweb.import_files import Folder, bank_line
 from tests.rubricweb.markup import markup

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from tests.factories import PassageFactory, PooledFactory
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from tests.rubricweb.markup import markup
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"

@@ -16,11 +16,11 @@ from grading.types import GradeFailure, Outcome, Trace
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
-from rubricweb.graders import kind
+from rubricweb.graders import dry_runs
 from rubricweb.graders.models import DryRun
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade
-from rubricweb.jobs import dispatch, queue
+from rubricweb.jobs import queue
 from rubricweb.jobs.worker import work_on
 from tests.factories import STRICT, JudgmentFactory, gradable
 from tests.rubricweb.grades import scripted
@@ -268,7 +268,7 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
         answer = tried(client, topic, labels="3: perfect")
     dry_run = DryRun.objects.get()
     assert answer["Location"] == at(f"tries/{dry_run.pk}/")
-    assert queue.get_queue(dispatch.queue_of(dry_run)).job_ids == [f"dry-run-{dry_run.pk}-0"]
+    assert queue.get_queue(queue.queue_of(dry_run)).job_ids == [f"dry-run-{dry_run.pk}-0"]
     assert (dry_run.state, len(dry_run.doc_ids)) == ("queued", 2)
     waiting = words(client.get(answer["Location"], **HTMX))
     assert "No worker is running that can do this" in waiting
@@ -298,7 +298,7 @@ def test_a_model_that_cannot_be_run_is_said(client, topic, scripts, redis_server
     def refuse(spec):
         raise GraderUnavailable("transformers is not installed")
 
-    monkeypatch.setattr(kind.chunks, "loaded_grader", refuse)
+    monkeypatch.setattr(dry_runs.chunks, "loaded_grader", refuse)
     tried(client, topic)
     dry_run = DryRun.objects.get()
     work_on("dry-run", dry_run.pk)

@@ -16,7 +16,7 @@ from grading.types import MISSING, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions as banks
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign

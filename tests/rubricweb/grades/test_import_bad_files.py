@@ -7,7 +7,7 @@ import re
 import pytest
 from django.core.management import CommandError
 
-from rubricweb.grades.importers import grades as importers
+from rubricweb.grades import import_grades
 from tests.rubricweb.import_files import (
     FALL,
     RED,
@@ -239,9 +239,9 @@ def test_a_late_error_takes_everything_back(folder, monkeypatch):
     graded = folder.graded(passage("d2", rated(dict.fromkeys(uids, 3))), name="many.jsonl")
     bad = folder.write("bad.txt", "bm25 1 2")
     inserted = []
-    real = importers.store.save_new_grades
+    real = import_grades.store.save_new_grades
     monkeypatch.setattr(
-        importers.store, "save_new_grades", lambda *given: (inserted.append(given), real(*given))
+        import_grades.store, "save_new_grades", lambda *given: (inserted.append(given), real(*given))
     )
     refused(folder, r"bad\.txt:1: ", "--graded", graded, "--official", bad, slug="another")
     assert len(inserted) == 1

@@ -16,7 +16,7 @@ from rubricweb.core import events
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from tests.factories import UserFactory

@@ -14,7 +14,7 @@ from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades.human_matrices import Source, ratings_by
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, TopicFactory, UserFactory
 
 pytestmark = pytest.mark.django_db

@@ -5,8 +5,8 @@ import re
 import pytest
 from django.urls import reverse
 
+from rubricweb.grades.missing import next_step
 from rubricweb.grades.models import GradingJob
-from rubricweb.grades.next_step import next_step
 from tests import factories
 from tests.rubricweb.markup import markup
 

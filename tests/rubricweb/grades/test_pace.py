@@ -15,7 +15,7 @@ from rubricweb.grades.engine import kind, parts, progress
 from rubricweb.grades.engine.missing import Missing, missing_cells
 from rubricweb.grades.engine.price import expected_time, price
 from rubricweb.grades.models import Grade, GradingJob
-from rubricweb.jobs import capabilities, queue, worker_state
+from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
@@ -32,7 +32,7 @@ def test_a_person_who_waits_goes_before_a_backfill(collection, config, developer
     (backfill,) = actions.start_grading(collection, by=None, configs=[config], topics=[first])
     (awaited,) = actions.start_grading(collection, by=developer, configs=[config], topics=[second])
     assert (backfill.priority, awaited.priority) == ("default", "high")
-    names = capabilities.queue_names()
+    names = worker_state.queue_names()
     assert names.index(awaited.priority) < names.index(backfill.priority)
 
 
@@ -52,7 +52,7 @@ def test_what_nobody_asked_for_goes_after_all_that_people_ask_for(
     start = partial(actions.start_grading, collection, configs=[config])
     (own,) = start(by=developer, topics=[first], priority=GradingJob.Priority.LOW)
     (backfill,) = start(by=None, topics=[second])
-    names = capabilities.queue_names()
+    names = worker_state.queue_names()
     assert names.index(backfill.priority) < names.index(own.priority)
 
 

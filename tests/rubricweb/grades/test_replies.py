@@ -17,10 +17,9 @@ from rubricweb.graders.kept import stored
 from rubricweb.grades import replies, store
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.human_ratings import Cell, rate_cell
-from rubricweb.grades.importers import ImportFiles, import_collection
-from rubricweb.grades.models import Grade
+from rubricweb.grades.import_collection import ImportFiles, import_collection
+from rubricweb.grades.models import Grade, ReplyBlock, ReplyPolicy
 from rubricweb.grades.replies import content_of, keep_replies, raw_replies, texts_of
-from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import kinds
 from rubricweb.review.flags.actions import open_flag

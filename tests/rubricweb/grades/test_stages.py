@@ -15,7 +15,7 @@ from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.missing import prompt_of, source_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.grades.pool import preview_pool
-from rubricweb.jobs import endings
+from rubricweb.jobs import leases
 from tests.factories import PassageFactory, PooledFactory, ranked
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.answering import (
@@ -139,7 +139,7 @@ class TestTheFirstDoesNotEndWell:
 
     def test_no_worker_can_run_it(self, collection):
         extraction, verification = press(collection)
-        endings.fail_unrunnable(extraction.chunks.first(), error="No such model.")
+        leases.fail_unrunnable(extraction.chunks.first(), error="No such model.")
         verification = again(verification)
         assert verification.state == JobState.CANCELLED
         assert verification.error == f"Job {extraction.pk} has ended and left no answer to verify."
@@ -148,7 +148,7 @@ class TestTheFirstDoesNotEndWell:
         extraction, verification = press(collection)
         work(extraction, chunks=1)
         waiting = extraction.chunks.filter(state=JobChunk.State.QUEUED)
-        endings.fail_unrunnable(waiting.first(), error="The model is gone.")
+        leases.fail_unrunnable(waiting.first(), error="The model is gone.")
         assert again(extraction).state == JobState.FAILED
         assert (again(verification).state, again(verification).total) == (JobState.QUEUED, 2)
 

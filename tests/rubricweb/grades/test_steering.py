@@ -17,11 +17,11 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
 from rubricweb.grades.engine import chunks, kind, progress
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from rubricweb.jobs import capabilities, endings, leases, queue, worker_state
-from rubricweb.jobs.capabilities import handed_over
+from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.worker import work_on
+from rubricweb.jobs.worker_state import handed_over
 from tests.rubricweb.grades.scripted import rated
 from tests.rubricweb.jobs.working import claim
 
@@ -72,7 +72,7 @@ def test_resuming_enqueues_what_waits(job, script, django_capture_on_commit_call
     actions.pause_job(job, by=None)
     with queue.connection() as client:
         client.flushall()
-    assert endings._enqueue_lost(kind_of(job.chunks.first()), set()) == 0
+    assert leases._enqueue_lost(kind_of(job.chunks.first()), set()) == 0
     with django_capture_on_commit_callbacks(execute=True):
         actions.resume_job(job, by=None)
     assert len(queue.waiting_ids()) == 3
@@ -81,7 +81,7 @@ def test_resuming_enqueues_what_waits(job, script, django_capture_on_commit_call
 def test_a_dead_worker_s_chunk_of_a_paused_job_waits(job, script):
     lease = claim(job.chunks.first())
     actions.pause_job(job, by=None)
-    assert endings.retry(lease, error="died")
+    assert leases.retry(lease, error="died")
     assert states(job) == [ChunkState.QUEUED] * 3
 
 
@@ -101,7 +101,7 @@ def test_cancel_after_the_batch_keeps_what_was_paid_for(job, run, script):
 def test_a_dead_worker_ends_a_job_that_is_being_cancelled(job, script):
     lease = claim(job.chunks.first())
     assert actions.cancel_job_after_batch(job, by=None).state == JobState.CANCELLING
-    assert endings.retry(lease, error="died")
+    assert leases.retry(lease, error="died")
     job.refresh_from_db()
     assert (job.state, job.error) == (JobState.CANCELLED, "")
 
@@ -205,14 +205,14 @@ def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_ca
     assert job.chunks.first().attempts == 0
     place = handed_over(kind_of(job.chunks.first()).need(job.chunks.first()))
     assert queue.get_queue(place).job_ids == [f"chunk-{job.chunks.first().pk}-1"]
-    assert place not in capabilities.queue_names()
+    assert place not in worker_state.queue_names()
     own = next(beat for beat in queue.living_workers() if beat.name == leases.worker_name())
     assert own.cannot == {place: "script \N{MIDDLE DOT} LexicalBaseline"}
     job.chunks.exclude(pk=job.chunks.first().pk).update(state=ChunkState.DONE)
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    assert endings.reap() == 0, "what was handed over is not lost"
+    assert leases.reap() == 0, "what was handed over is not lost"
     worker_state.now.refused.clear()
-    assert place in capabilities.queue_names()
+    assert place in worker_state.queue_names()
 
 
 def test_a_worker_that_failed_lately_does_not_load_again(job, script, refusing, config, monkeypatch):
@@ -233,10 +233,10 @@ def test_a_job_fails_when_the_one_that_could_is_gone(job, refusing, config):
     elsewhere()
     work_on("chunk", job.chunks.first().pk)
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    capabilities.fail_what_nobody_can_run()
+    worker_state.fail_what_nobody_can_run()
     assert GradingJob.objects.get().state == JobState.RUNNING
     elsewhere(job.chunks.first())
-    capabilities.fail_what_nobody_can_run()
+    worker_state.fail_what_nobody_can_run()
     job.refresh_from_db()
     assert job.state == JobState.FAILED
     assert (

@@ -22,8 +22,7 @@ from rubricweb.core.templatetags.core import NOTE
 from rubricweb.graders.models import CalibrationCard, DryRun
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_verdict
-from rubricweb.grades.models import Grade, MatrixStamp
-from rubricweb.grades.reply_models import ReplyBlock
+from rubricweb.grades.models import Grade, MatrixStamp, ReplyBlock
 from rubricweb.grades.visibility import hidden_from
 from tests.factories import MembershipFactory, UserFactory, grade, lexical_config, take
 from tests.rubricweb import two_worlds

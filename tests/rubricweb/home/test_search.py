@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.secret_items import hide_item
+from rubricweb.banks.changes import hide_item
 from rubricweb.corpus.models import Run
 from rubricweb.home.search import MOST
 from rubricweb.home.tabs import MORE, TABS

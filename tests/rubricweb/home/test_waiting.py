@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.campaigns.actions import close_campaign
 from rubricweb.campaigns.conflicts import Query, conflicts
 from rubricweb.campaigns.models import Turn
@@ -13,7 +13,7 @@ from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Run
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GradingJob
-from rubricweb.home.checklist import checklist_of
+from rubricweb.home.home import checklist_of
 from rubricweb.review.flags.actions import assign, open_flag
 from rubricweb.review.models import Kind, Subject
 from tests.factories import CallFactory, MembershipFactory, RunFactory, lexical_config

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from rubricweb.campaigns.actions import rate
 from rubricweb.campaigns.selectors import LEAST_SECONDS
 from rubricweb.grades.human_ratings import Cell, rate_cell
-from rubricweb.home.todo import Kind
+from rubricweb.home.todo import WaitingKind
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Kind as FlagKind
 from rubricweb.review.models import Subject
@@ -20,7 +20,14 @@ from tests.rubricweb.worlds import HIDDEN, blind_campaign, world
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/collections/autumn/work/"
-ALL_KINDS = [Kind.RATE, Kind.VERIFY, Kind.DECIDE, Kind.LABEL, Kind.VOTE, Kind.ANSWER]
+ALL_KINDS = [
+    WaitingKind.RATE,
+    WaitingKind.VERIFY,
+    WaitingKind.DECIDE,
+    WaitingKind.LABEL,
+    WaitingKind.VOTE,
+    WaitingKind.ANSWER,
+]
 
 
 @pytest.fixture
@@ -44,10 +51,10 @@ def test_work_counts_each_kind_and_keeps_the_place_of_what_is_empty(bank, assess
     subject = Subject(bank, item.topic, item, None)
     open_flag(subject, kind=FlagKind.SPURIOUS, text="Everybody covers it.", by=assessor)
     assert list(counts(client_of(developer))) == ALL_KINDS
-    assert counts(client_of(developer))[Kind.DECIDE] == 1
-    assert counts(client_of(developer))[Kind.ANSWER] == 1
-    assert counts(client_of(developer))[Kind.RATE] == 0
-    assert list(counts(client_of(assessor))) == [kind for kind in ALL_KINDS if kind != Kind.DECIDE]
+    assert counts(client_of(developer))[WaitingKind.DECIDE] == 1
+    assert counts(client_of(developer))[WaitingKind.ANSWER] == 1
+    assert counts(client_of(developer))[WaitingKind.RATE] == 0
+    assert list(counts(client_of(assessor))) == [kind for kind in ALL_KINDS if kind != WaitingKind.DECIDE]
     assert "nothing now" in markup(client_of(assessor).get(ADDRESS))
 
 
@@ -88,10 +95,10 @@ def test_a_pace_below_the_floor_counts_as_the_floor(collection, owner, assessor,
 
 def test_what_has_an_end_comes_before_what_has_none(autumn, assessor, developer, client_of):
     """Grades to verify are many; a flag is one."""
-    assert work(client_of(developer)).first.task.kind == Kind.VERIFY
+    assert work(client_of(developer)).first.task.kind == WaitingKind.VERIFY
     subject = Subject(autumn.bank, autumn.topic, autumn.items[0], None)
     open_flag(subject, kind=FlagKind.COMMENT, text="Hm.", by=assessor)
-    assert work(client_of(developer)).first.task.kind == Kind.ANSWER
+    assert work(client_of(developer)).first.task.kind == WaitingKind.ANSWER
 
 
 def test_a_campaign_of_which_the_person_rated_every_cell_waits_no_longer(
@@ -99,20 +106,20 @@ def test_a_campaign_of_which_the_person_rated_every_cell_waits_no_longer(
 ):
     campaign = blind_campaign(world(collection, owner, second=assessor), by=owner)
     for turn in take(campaign, developer, count=campaign.cells.count()):
-        assert counts(client_of(developer))[Kind.RATE] > 0
+        assert counts(client_of(developer))[WaitingKind.RATE] > 0
         rate(turn.cell, rating=3, by=developer, seen=0, uid=uuid4())
-    assert counts(client_of(developer))[Kind.RATE] == 0
-    assert counts(client_of(assessor))[Kind.RATE] > 0
+    assert counts(client_of(developer))[WaitingKind.RATE] == 0
+    assert counts(client_of(assessor))[WaitingKind.RATE] > 0
 
 
 def test_a_blind_rater_is_offered_no_hidden_grade_to_verify(bank, owner, developer, client_of):
     item, config = bank.items.get(), lexical_config()
     for pooled in item.topic.pool.all():
         grade(config, item, pooled.passage, 4)
-    assert counts(client_of(developer))[Kind.VERIFY] == item.topic.pool.count() == 2
+    assert counts(client_of(developer))[WaitingKind.VERIFY] == item.topic.pool.count() == 2
     blind_campaign(bank, by=owner, people=[developer])
-    assert counts(client_of(developer))[Kind.VERIFY] == 0
-    assert counts(client_of(owner))[Kind.VERIFY] == 2
+    assert counts(client_of(developer))[WaitingKind.VERIFY] == 0
+    assert counts(client_of(owner))[WaitingKind.VERIFY] == 2
 
 
 def test_nothing_to_verify_without_questions_leads_back(collection, assessor, client_of):

@@ -9,7 +9,8 @@ from django.db import connection, connections, transaction
 
 from grading.errors import BadFormat
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import ImportFiles, grades, import_collection
+from rubricweb.grades import import_grades
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import Grade
 from tests.rubricweb.import_files import FALL, RED, Folder, bank_line, passage, rated, uid
 
@@ -46,7 +47,7 @@ def test_page_is_read_while_an_import_runs(files, client_of, viewer):
 
 @pytest.mark.django_db
 def test_import_of_too_many_grades_is_refused(files, monkeypatch):
-    monkeypatch.setattr(grades, "MOST_ON_SQLITE", 1)
+    monkeypatch.setattr(import_grades, "MOST_ON_SQLITE", 1)
     with pytest.raises(BadFormat, match=r"more than 1 grades.*PostgreSQL"):
         import_collection("autumn", files=files, by=None)
     assert not Grade.objects.exists()

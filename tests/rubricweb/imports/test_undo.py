@@ -17,7 +17,7 @@ from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades import matrices, store
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.human_ratings import Cell, rate_cell
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import undo
 from rubricweb.imports.models import Import

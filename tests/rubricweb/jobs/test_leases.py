@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import dispatch, endings, leases, queue
-from rubricweb.jobs.chunked import finish_if_done
-from rubricweb.jobs.kinds import kind_of
+from rubricweb.jobs import leases, queue
+from rubricweb.jobs.kinds import finish_if_done, kind_of
 from rubricweb.jobs.leases import MAX_ATTEMPTS
 from tests.factories import gradable
 from tests.rubricweb.jobs.working import claim
@@ -32,7 +31,7 @@ def job(collection, settings, redis_server) -> GradingJob:
 def reap(django_capture_on_commit_callbacks):
     def reap_once() -> int:
         with django_capture_on_commit_callbacks(execute=True):
-            return endings.reap()
+            return leases.reap()
 
     return reap_once
 
@@ -86,7 +85,7 @@ def test_the_reaper_takes_from_the_dead_and_enqueues(job, reap):
     assert reap() == 1
     chunk.refresh_from_db()
     assert (chunk.state, chunk.worker, chunk.attempts) == (State.QUEUED, "", 1)
-    assert dispatch.rq_id(chunk) in queue.waiting_ids()
+    assert queue.rq_id(chunk) in queue.waiting_ids()
 
 
 def test_a_chunk_that_kills_its_workers_is_given_up(job, reap):
@@ -109,7 +108,7 @@ def test_the_reaper_enqueues_what_redis_lost(job, reap):
     assert reap() == 0, "a young job may be on its way to the queue"
     age(job)
     assert reap() == 4
-    assert queue.waiting_ids() == {dispatch.rq_id(chunk) for chunk in job.chunks.all()}
+    assert queue.waiting_ids() == {queue.rq_id(chunk) for chunk in job.chunks.all()}
     assert reap() == 0
 
 
@@ -123,7 +122,7 @@ def test_reapers_that_race_give_each_chunk_out_once(job):
     def race() -> None:
         try:
             gate.wait(timeout=10)
-            reaped.append(sum(map(endings._take, leases.expired(kind_of(job.chunks.first())))))
+            reaped.append(sum(map(leases._take, leases.expired(kind_of(job.chunks.first())))))
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
             errors.append(error)
         finally:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import capabilities, dispatch, endings, leases, queue
+from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
@@ -60,7 +60,7 @@ def test_the_worker_takes_it_first(two, developer, django_capture_on_commit_call
     backfill, awaited = two
     with django_capture_on_commit_callbacks(execute=True):
         actions.go_first(awaited, by=developer)
-    queues = [queue.get_queue(name) for name in capabilities.queue_names()]
+    queues = [queue.get_queue(name) for name in worker_state.queue_names()]
     worker = PatientWorker(queues, connection=queues[0].connection)
     taken = [worker._next_job()[0].id for _ in range(6)]
     assert taken == names(awaited) + names(backfill)
@@ -75,13 +75,13 @@ def test_what_is_being_graded_or_was_handed_over_stays_where_it_is(
     JobChunk.objects.filter(pk=first.pk).update(
         state=JobChunk.State.LEASED, attempts=1, lease_until=leases.expiry()
     )
-    dispatch._move_now([second], "default", "for-config-1")
+    queue._move_now([second], "default", "for-config-1")
     with django_capture_on_commit_callbacks(execute=True):
         actions.go_first(awaited, by=developer)
     assert waiting("high") == [f"chunk-{third.pk}-0"]
     assert waiting("for-config-1") == [f"chunk-{second.pk}-0"]
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    assert endings.reap() == 0, "nothing is lost"
+    assert leases.reap() == 0, "nothing is lost"
 
 
 def test_without_redis_the_reaper_enqueues_by_the_new_priority(
@@ -93,7 +93,7 @@ def test_without_redis_the_reaper_enqueues_by_the_new_priority(
         actions.go_first(awaited, by=developer)
     redis_server.start()
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    assert endings.reap() == 6
+    assert leases.reap() == 6
     assert sorted(waiting("high")) == sorted(names(awaited))
 
 

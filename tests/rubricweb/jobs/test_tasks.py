@@ -13,19 +13,18 @@ from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.prompts import as_options
 from grading.types import ItemKind
-from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting import kind as drafting
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks import drafting, kind
+from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.banks.drafting import DraftOptions
 from rubricweb.core import events
-from rubricweb.graders import kind as dry_runs
+from rubricweb.graders import dry_runs
 from rubricweb.graders.models import DryRun
-from rubricweb.jobs import capabilities, dispatch, endings, kinds, queue, worker_state
-from rubricweb.jobs.capabilities import handed_over
+from rubricweb.jobs import kinds, leases, queue, worker_state
 from rubricweb.jobs.leases import MAX_ATTEMPTS, LeaseLost, worker_name
 from rubricweb.jobs.models import Task
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.worker import work_on
+from rubricweb.jobs.worker_state import handed_over
 from tests.factories import STRICT, BankFactory, TopicFactory, gradable
 from tests.rubricweb.jobs.workers import wait_until
 from tests.rubricweb.jobs.workers import workers as worker_processes
@@ -39,7 +38,7 @@ QUEUE = "high-hf_seq2seq"
 @pytest.fixture
 def request_for_drafts(collection, developer) -> DraftRequest:
     bank, topic = BankFactory(collection=collection), TopicFactory(collection=collection, query_id="q1")
-    return actions.request_drafts(bank, topic, QUESTIONS, by=developer)
+    return drafting.request_drafts(bank, topic, QUESTIONS, by=developer)
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def refusing(monkeypatch):
     def refuse(*model: object, **options: object) -> None:
         raise GraderUnavailable("the weights are not here")
 
-    monkeypatch.setattr(drafting, "text_model", refuse)
+    monkeypatch.setattr(kind, "text_model", refuse)
     monkeypatch.setattr(dry_runs.chunks, "loaded_grader", refuse)
 
 
@@ -98,14 +97,14 @@ def expire(task: Task) -> None:
 
 
 def test_what_the_queue_lost_is_enqueued_again_once(task):
-    assert endings.reap() == 1
-    assert queue.get_queue(QUEUE).job_ids == [dispatch.rq_id(task)]
-    assert endings.reap() == 0
+    assert leases.reap() == 1
+    assert queue.get_queue(QUEUE).job_ids == [queue.rq_id(task)]
+    assert leases.reap() == 0
 
 
 def test_a_young_task_may_still_be_on_its_way(task):
     type(task).objects.update(queued_at=timezone.now())
-    assert endings.reap() == 0
+    assert leases.reap() == 0
 
 
 def test_a_lease_is_renewed_and_told_while_a_worker_is_at_it(task):
@@ -116,7 +115,7 @@ def test_a_lease_is_renewed_and_told_while_a_worker_is_at_it(task):
     with worker_state.now.on(lease):
         assert worker_state.now.doing() == kinds.kind_of(task).label(task)
         worker_state.now.renew()
-    assert endings.reap() == 0
+    assert leases.reap() == 0
     assert now(task).lease_until > timezone.now()
 
 
@@ -124,13 +123,13 @@ def test_what_a_dead_worker_had_goes_to_the_next_one(task, django_capture_on_com
     dead = claim(task)
     expire(task)
     with django_capture_on_commit_callbacks(execute=True):
-        assert endings.reap() == 1
+        assert leases.reap() == 1
     assert (now(task).state, task.worker) == ("queued", "")
-    assert queue.get_queue(QUEUE).job_ids == [dispatch.rq_id(task)]
+    assert queue.get_queue(QUEUE).job_ids == [queue.rq_id(task)]
     assert not dead.renew()
-    assert not endings.fail(dead, error="late")
+    assert not leases.fail(dead, error="late")
     with pytest.raises(LeaseLost):
-        endings.finish(dead)
+        leases.finish(dead)
     assert now(task).state == "queued"
 
 
@@ -142,7 +141,7 @@ def test_what_kills_its_workers_is_given_up(task, monkeypatch, django_capture_on
             assert now(task).state == "queued"
             assert claim(task)
             expire(task)
-            endings.reap()
+            leases.reap()
     assert now(task).state == "failed"
     words = kinds.kind_of(task).label(task)
     assert task.error == f"The worker {worker_name()} died while it worked on {words}."
@@ -152,7 +151,7 @@ def test_what_kills_its_workers_is_given_up(task, monkeypatch, django_capture_on
 
 def test_one_that_was_given_up_can_be_asked_again(request_for_drafts):
     DraftRequest.objects.update(state="failed", attempts=MAX_ATTEMPTS)
-    actions.ask_again(now(request_for_drafts), by=None)
+    drafting.ask_again(now(request_for_drafts), by=None)
     assert (now(request_for_drafts).state, request_for_drafts.attempts) == ("queued", 0)
 
 
@@ -163,20 +162,20 @@ def test_a_worker_that_cannot_hands_it_over(task, refusing, monkeypatch, django_
         run(task)
     assert (now(task).state, task.attempts) == ("queued", 0)
     assert len(queue.get_queue(place).job_ids) == 1
-    assert place not in capabilities.queue_names()
-    assert endings.reap() == 0, "what was handed over is not lost"
+    assert place not in worker_state.queue_names()
+    assert leases.reap() == 0, "what was handed over is not lost"
     own = next(worker for worker in queue.living_workers() if worker.name == worker_name())
     assert own.cannot == {place: need(task).label}
     worker_state.now.refused.clear()
-    assert place not in capabilities.queue_names(), "it has no such back-end"
+    assert place not in worker_state.queue_names(), "it has no such back-end"
     monkeypatch.setattr(worker_state.now, "backends", ("hf_seq2seq",))
-    assert place in capabilities.queue_names()
+    assert place in worker_state.queue_names()
 
 
 def test_a_worker_that_failed_lately_does_not_load_again(task, refusing, monkeypatch):
     elsewhere()
     run(task)
-    monkeypatch.setattr(drafting, "text_model", lambda *_, **__: pytest.fail("loaded again"))
+    monkeypatch.setattr(kind, "text_model", lambda *_, **__: pytest.fail("loaded again"))
     monkeypatch.setattr(dry_runs.chunks, "loaded_grader", lambda spec: pytest.fail("loaded again"))
     run(task)
     assert now(task).state == "queued"
@@ -191,21 +190,21 @@ def test_it_fails_where_no_living_worker_can(task, refusing):
 def test_it_fails_when_the_one_that_could_is_gone(task, refusing):
     elsewhere()
     run(task)
-    capabilities.fail_what_nobody_can_run()
+    worker_state.fail_what_nobody_can_run()
     assert now(task).state == "queued"
     elsewhere({handed_over(need(task)): "tiny"})
     type(task).objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    capabilities.fail_what_nobody_can_run()
+    worker_state.fail_what_nobody_can_run()
     assert now(task).state == "failed"
     assert task.error == f"No living worker can run {need(task).label}. the weights are not here"
 
 
 def test_it_fails_with_a_remedy_where_no_worker_has_the_back_end_for_a_while(task, settings):
     elsewhere(backends=())
-    capabilities.fail_what_nobody_can_run()
+    worker_state.fail_what_nobody_can_run()
     assert now(task).state == "queued", "one that has it may be starting"
     settings.WORKER_WAIT_SECONDS = 0
-    capabilities.fail_what_nobody_can_run()
+    worker_state.fail_what_nobody_can_run()
     assert now(task).state == "failed"
     assert "It needs torch and transformers: pip install 'rubricweb[models]'" in task.error
 
@@ -213,8 +212,8 @@ def test_it_fails_with_a_remedy_where_no_worker_has_the_back_end_for_a_while(tas
 def test_a_worker_listens_where_its_back_ends_wait(redis_server, monkeypatch):
     monkeypatch.setattr(registry, "find_spec", lambda package: package == "openai" or None)
     monkeypatch.setattr(worker_state.now, "backends", ())
-    capabilities.declare()
-    assert capabilities.queue_names() == [
+    worker_state.declare()
+    assert worker_state.queue_names() == [
         "high",
         "high-batch_file",
         "high-openai_compatible",
@@ -249,7 +248,7 @@ def test_a_lost_database_connection_is_no_attempt(task, monkeypatch):
             connections["default"].connection.close()
             now(task)
 
-    monkeypatch.setattr(drafting, "text_model", lose)
+    monkeypatch.setattr(kind, "text_model", lose)
     monkeypatch.setattr(dry_runs.chunks, "loaded_grader", lose)
     for _ in range(MAX_ATTEMPTS + 1):
         run(task)

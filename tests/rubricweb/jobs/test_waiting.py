@@ -14,17 +14,17 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from grading.types import ItemKind
-from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting.actions import DraftOptions
-from rubricweb.banks.drafting.models import DraftRequest
+from rubricweb.banks import drafting
+from rubricweb.banks.draft_models import DraftRequest
+from rubricweb.banks.drafting import DraftOptions
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.models import GradingJob
-from rubricweb.jobs import dispatch, kinds, metrics, queue, worker_state
+from rubricweb.jobs import kinds, probes, queue, worker_state
 from rubricweb.jobs.kinds import Stopping
 from rubricweb.jobs.leases import LeaseLost
 from rubricweb.jobs.models import Chunk, LeasedWork
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.waiting import Line, Wait
+from rubricweb.jobs.waiting import Wait, WaitingLine
 from rubricweb.releases.models import Release
 from tests.factories import BankFactory, CollectionFactory, TopicFactory, gradable
 from tests.rubricweb.jobs.workers import wait_until, workers
@@ -37,7 +37,7 @@ MODEL = ("hf_seq2seq",)
 def drafts_for(collection, query_id: str = "leaf") -> DraftRequest:
     bank = collection.banks.first() or BankFactory(collection=collection)
     topic = TopicFactory(collection=collection, query_id=query_id)
-    return actions.request_drafts(bank, topic, DraftOptions(ItemKind.QUESTION, *MODEL, "tiny"), by=None)
+    return drafting.request_drafts(bank, topic, DraftOptions(ItemKind.QUESTION, *MODEL, "tiny"), by=None)
 
 
 def works(name: str = "attic-7", *, doing: str = "idle", seconds_ago: float = 0, **told: object) -> None:
@@ -47,7 +47,7 @@ def works(name: str = "attic-7", *, doing: str = "idle", seconds_ago: float = 0,
 
 
 def wait_of(work: LeasedWork | GradingJob) -> Wait | None:
-    return Line.now().wait_of(work)
+    return WaitingLine.now().wait_of(work)
 
 
 @pytest.mark.parametrize("kind", kinds.registered(), ids=lambda kind: kind.name)
@@ -95,7 +95,7 @@ def test_work_waits_behind_what_its_workers_are_at_and_what_was_queued_before(co
     works(**drafts, collection=collection.pk, backends=MODEL)
     works("attic-8")
     first, second = drafts_for(collection), drafts_for(collection, "oak")
-    dispatch.enqueue_now([first, second])
+    queue.enqueue_now([first, second])
     assert wait_of(first).ahead == "drafts for topic oak"
     assert wait_of(first).seconds == pytest.approx(40, abs=5)
     assert wait_of(second).seconds is None, "nobody has measured drafts yet"
@@ -155,7 +155,7 @@ def test_the_usual_time_of_work_is_without_loading_its_model(collection, redis_s
     with worker_state.now.on(lease):
         worker_state.now.loading_seconds = 50.0
         lease.held().update(state="done")
-    metrics.count_attempt(lease, 60.0)
+    probes.count_attempt(lease, 60.0)
     assert queue.usual(lease.kind.usual_names(lease.work)) == [10.0, 10.0]
     queue.note_usual(["drafts:hf_seq2seq"], 20.0)
     assert queue.usual(["drafts:hf_seq2seq", "unknown"]) == [pytest.approx(13.0), None]
@@ -169,7 +169,7 @@ def test_a_model_stops_writing_once_nobody_waits_for_its_reply(collection, redis
         beat = worker_state.now.beat()
         assert (beat.done, beat.total, beat.work) == (7, 512, f"drafts-{request.pk}")
         assert beat.collection == collection.pk
-        actions.cancel_request(request, by=None)
+        drafting.cancel_request(request, by=None)
         with pytest.raises(LeaseLost):
             worker_state.now.on_tokens(8, 512)
         monkeypatch.setattr(worker_state.now, "is_stopping", True)

@@ -12,9 +12,8 @@ from django.utils import timezone
 
 from grading.types import Purpose
 from rubricweb.grades.configs import config_for, imported_config
-from rubricweb.grades.models import Grade
+from rubricweb.grades.models import Grade, ReplyBlock
 from rubricweb.grades.replies import content_of, pack_some
-from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.grades.store import save_grades
 from rubricweb.grades.verification import highlighted
 from tests.factories import ItemFactory, PassageFactory, PooledFactory, TopicFactory, grade

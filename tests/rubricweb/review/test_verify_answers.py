@@ -22,8 +22,7 @@ from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import KINDS, active_raters, raters
 from rubricweb.grades.store import save_grades
-from rubricweb.grades.verdicts import judge_answer
-from rubricweb.grades.verification import change_answer_key
+from rubricweb.grades.verification import change_answer_key, judge_answer
 from tests.factories import MembershipFactory, UserFactory, grade
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo

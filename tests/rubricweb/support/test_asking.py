@@ -5,9 +5,9 @@ import pytest
 from grading.support import JudgedCitations, Support
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import limited
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
+from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from rubricweb.support import actions, kind
 from rubricweb.support.kind import price
@@ -32,7 +32,7 @@ class Judge:
 @pytest.fixture
 def judge(monkeypatch):
     made = Judge()
-    monkeypatch.setattr(limited, "text_model", lambda *_, **__: made)
+    monkeypatch.setattr(steering, "text_model", lambda *_, **__: made)
     return made
 
 
@@ -132,7 +132,7 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, judge, monkeypatch):
     assert (chunk.state, len(judge.asked)) == (SupportChunk.State.QUEUED, 3)
 
     monkeypatch.undo()
-    monkeypatch.setattr(limited, "text_model", lambda *_, **__: judge)
+    monkeypatch.setattr(steering, "text_model", lambda *_, **__: judge)
     assert (work(job).state, len(judge.asked)) == (Job.State.DONE, 4)
 
 

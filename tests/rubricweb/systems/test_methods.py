@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from grading.systems.pipeline import Answering
-from rubricweb.systems.methods import METHODS, PRESETS
+from rubricweb.systems.make import METHODS, PRESETS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "help" / "runs.md"
 

@@ -7,16 +7,16 @@ from django.core.management import CommandError, call_command
 
 from grading.formats.ids import text_md5
 from grading.graders import completions
-from grading.graders.connection import Problem
+from grading.graders.connection import CallProblem
 from grading.graders.replies import Answer, NoReply
 from grading.systems.pipeline import Answering
 from grading.types import ErrorClass
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.actions import is_empty, withdraw_run
 from rubricweb.corpus.models import Run
-from rubricweb.jobs import limited, steering
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
+from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from rubricweb.systems import actions, kind, retrieval
 from rubricweb.systems.models import SystemChunk, SystemJob
@@ -142,7 +142,7 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
 
     monkeypatch.undo()
-    monkeypatch.setattr(limited, "text_model", lambda *_, **__: writer)
+    monkeypatch.setattr(steering, "text_model", lambda *_, **__: writer)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.DONE, 1)
@@ -156,7 +156,7 @@ def test_a_kept_text_that_is_no_answer_is_asked_for_again(sea, owner, writer, mo
     for chunk in (first, second):
         work_on("system", chunk.pk)
     monkeypatch.undo()
-    monkeypatch.setattr(limited, "text_model", lambda *_, **__: writer)
+    monkeypatch.setattr(steering, "text_model", lambda *_, **__: writer)
     for chunk, text in ((first, "<think>The moon [1]."), (second, "<think>No.</think>The sun helps [1].")):
         chunk.refresh_from_db()
         chunk.replies = {digest: [text] for digest in chunk.replies}
@@ -172,7 +172,7 @@ def test_a_kept_text_that_is_no_answer_is_asked_for_again(sea, owner, writer, mo
 def test_a_topic_without_an_answer_fails_and_the_others_are_made(sea, owner, writer, monkeypatch):
     def complete(messages):
         if "What lifts" in messages[-1][1]:
-            raise NoReply(Problem(ErrorClass.OTHER, "the model refused: No."), raw="No.")
+            raise NoReply(CallProblem(ErrorClass.OTHER, "the model refused: No."), raw="No.")
         return f"{MOON[:-1]} [1]."
 
     monkeypatch.setattr(writer, "complete", complete)

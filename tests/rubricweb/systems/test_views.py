@@ -3,12 +3,12 @@
 import pytest
 from django.urls import reverse
 
-from grading.systems.base import Step
+from grading.systems.base import SystemStep
 from grading.systems.pipeline import Answering
 from rubricweb.accounts.roles import Role
 from rubricweb.jobs.models import Job
-from rubricweb.systems import selectors
-from rubricweb.systems.methods import METHODS, PRESETS
+from rubricweb.systems import made
+from rubricweb.systems.make import METHODS, PRESETS
 from rubricweb.systems.models import SystemJob
 from tests import factories
 from tests.rubricweb.markup import markup
@@ -234,15 +234,15 @@ def test_a_topic_that_waits_has_no_steps_yet(sea, owner, client_of):
 
 def test_facts_tell_where_they_come_from_and_where_they_were_verified():
     steps = [
-        Step("extract", "KeyFacts@1", "", "The moon pulls.\nNone", source=0),
-        Step("verify", "FactInDocument@1", "", "A moon that pulls.", source=1, fact="The moon pulls."),
-        Step("confirm", "FactInSentence@1", "", "Yes", source=1, fact="The moon pulls."),
-        Step("extract", "KeyFacts@1", "", "The sun helps.", source=1),
-        Step("verify", "FactInDocument@1", "", "No", source=2, fact="The moon pulls."),
-        Step("verify", "FactInDocument@1", "", "Sunny days.", source=2, fact="The sun helps."),
-        Step("confirm", "FactInSentence@1", "", "No", source=2, fact="The sun helps."),
+        SystemStep("extract", "KeyFacts@1", "", "The moon pulls.\nNone", source=0),
+        SystemStep("verify", "FactInDocument@1", "", "A moon that pulls.", source=1, fact="The moon pulls."),
+        SystemStep("confirm", "FactInSentence@1", "", "Yes", source=1, fact="The moon pulls."),
+        SystemStep("extract", "KeyFacts@1", "", "The sun helps.", source=1),
+        SystemStep("verify", "FactInDocument@1", "", "No", source=2, fact="The moon pulls."),
+        SystemStep("verify", "FactInDocument@1", "", "Sunny days.", source=2, fact="The sun helps."),
+        SystemStep("confirm", "FactInSentence@1", "", "No", source=2, fact="The sun helps."),
     ]
-    moon, sun = selectors.facts_of(steps)
+    moon, sun = made.facts_of(steps)
     assert (moon.text, moon.number) == ("The moon pulls.", 1)
     assert [(one.number, one.sentence, one.is_confirmed) for one in moon.checks] == [
         (2, "A moon that pulls.", True),

@@ -14,7 +14,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades.models import GradingJob
-from rubricweb.jobs import endings, kinds, leases
+from rubricweb.jobs import kinds, leases
 from rubricweb.jobs.worker import work_on
 from rubricweb.webhooks import actions, outbox
 from rubricweb.webhooks.deliveries import WAITS, deliver
@@ -199,7 +199,7 @@ def test_a_worker_that_dies_after_sending_sends_once_more_with_the_same_id(tell,
     work_on("webhook", delivery.pk)
     assert len(receiver.received) == 1, "it is leased"
     Delivery.objects.update(lease_until=timezone.now() - dt.timedelta(seconds=1))
-    endings._take(leases.expired(kinds.get("webhook"))[0])
+    leases._take(leases.expired(kinds.get("webhook"))[0])
     work_on("webhook", delivery.pk)
     delivery.refresh_from_db()
     assert delivery.state == State.DONE

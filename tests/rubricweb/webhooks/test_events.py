@@ -15,7 +15,7 @@ from rubricweb.campaigns.models import Turn
 from rubricweb.campaigns.progress import announce_done
 from rubricweb.grades import actions as grading
 from rubricweb.grades.models import Grade
-from rubricweb.jobs import chunked
+from rubricweb.jobs import kinds
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.kind import AT_MOST_EVERY, queue_changed
 from rubricweb.leaderboards.models import BoardWatch
@@ -57,7 +57,7 @@ def test_a_job_that_ends(collection, endpoint, owner, state):
     assert data["job"] == {"id": job.pk, "kind": "grading", "state": state}
     assert data["page"] == f"/collections/autumn/grades/jobs/?job={job.pk}"
     assert data["api"] == f"/api/v1/collections/autumn/jobs/{job.pk}/"
-    chunked.finish_if_done(job.__class__.objects.get(pk=job.pk))
+    kinds.finish_if_done(job.__class__.objects.get(pk=job.pk))
     assert len(told("job.ended")) == 1, "it ends once"
 
 

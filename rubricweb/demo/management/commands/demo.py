@@ -16,11 +16,11 @@ from environs import Env
 from grading.errors import GraderUnavailable
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
-from rubricweb.core.older_database import database_of_this_version
+from rubricweb.core.database import database_of_this_version
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import PASSWORD, SLUG, load_demo, make_run, publish, submit_runs
-from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
+from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve, web_server
 from rubricweb.demo.reviewing import begin_review, revise_bank, vote_and_label
 from rubricweb.demo.small_model import MODELS, check_model, grade_with_model, unpacked_meanwhile
 
@@ -55,23 +55,27 @@ class Command(OperatorCommand):
             if model:
                 check_model(model)
             with running_redis():
-                with unpacked_meanwhile(model) if model else nullcontext():
-                    self._load()
-                if model:
-                    self._grade(model)
-                if not load_only:
-                    self._say_where(port)
-                    sys.exit(serve(port))
+                self._migrate()
+                with nullcontext() if load_only else web_server(port) as web:
+                    with unpacked_meanwhile(model) if model else nullcontext():
+                        self._load()
+                    if model:
+                        self._grade(model)
+                    if web:
+                        self._say_where(port)
+                        sys.exit(serve(web, port))
         except (CannotStart, GraderUnavailable) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
 
-    def _load(self) -> None:
+    def _migrate(self) -> None:
         self._say("Bringing the database up to date ...")
         for refusal in database_of_this_version(["default"]):
             raise CommandError(f"{refusal.msg} {refusal.hint}")
         call_command("migrate", verbosity=0)
+
+    def _load(self) -> None:
         if not Collection.objects.filter(slug=SLUG).exists():
             with transaction.atomic():
                 self._say("Loading 18 topics with their passages, questions and runs, and grading them ...")

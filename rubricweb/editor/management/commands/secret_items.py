@@ -10,10 +10,9 @@ from django.core.management import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.reading import lines
-from rubricweb.banks.command_arguments import named_bank
-from rubricweb.banks.errors import StaysSecret
+from rubricweb.banks.access import named_bank
+from rubricweb.banks.changes import StaysSecret, hide_items, show_items
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.secret_items import hide_items, show_items
 from rubricweb.core.reader import OperatorCommand
 
 ALL = "all"

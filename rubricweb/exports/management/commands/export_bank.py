@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.formats.banks import BY_NAME, write_bank
-from rubricweb.banks.command_arguments import named_bank, named_version
+from rubricweb.banks.access import named_bank, named_version
 from rubricweb.banks.convert import BankScope
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing

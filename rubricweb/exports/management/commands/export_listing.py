@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from rubricweb.banks.command_arguments import named_bank
+from rubricweb.banks.access import named_bank
 from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing

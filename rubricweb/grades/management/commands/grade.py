@@ -79,7 +79,9 @@ class Command(OperatorCommand):
         config = _config(
             asking, options["llm"], reading, {**options_of(collection, asking[0].name), **chosen}
         )
-        if options["answers_by"] and not _reads(config, reading):
+        if options["answers_by"] and not (
+            reading.source is not None and config.options.get(ANSWERS_BY) == reading.source.fingerprint
+        ):
             raise CommandError(f"{config.prompt_name} does not ask about what {reading.source} extracted")
         scope: GradingArguments = {
             "topics": _topics(collection, options["topic"]),
@@ -193,10 +195,6 @@ def _reading(collection: Collection, pk: str | None) -> AnswerSource:
         graders = (f"{pk} ({config})" for pk, config in sources.items())
         raise CommandError(f"no answers of a grader {pk} to verify; there are: {_listed(graders)}")
     return replace(reading, source=sources[pk])
-
-
-def _reads(config: GraderConfig, reading: AnswerSource) -> bool:
-    return reading.source is not None and config.options.get(ANSWERS_BY) == reading.source.fingerprint
 
 
 def _asking(

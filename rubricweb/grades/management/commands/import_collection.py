@@ -20,9 +20,9 @@ from grading.formats.base import Content
 from grading.segmentation import PassagesOf
 from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.importers.judgments import SeveralJudgments
+from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import (
+from rubricweb.grades.import_collection import (
     DEFAULT_BANK,
     NUGGET_GRADER,
     ImportFiles,

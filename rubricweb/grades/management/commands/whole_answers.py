@@ -16,7 +16,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Run
-from rubricweb.grades.importers.collection import ImportFiles, ImportSummary, import_collection
+from rubricweb.grades.import_collection import ImportFiles, ImportSummary, import_collection
 
 SUFFIX = "-whole"
 

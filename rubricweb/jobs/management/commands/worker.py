@@ -10,7 +10,7 @@ from django.conf import settings
 
 from rubricweb.core import telemetry
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.jobs import capabilities
+from rubricweb.jobs import worker_state
 from rubricweb.jobs.worker import Runner
 
 
@@ -31,5 +31,5 @@ class Command(OperatorCommand):
         os.environ.setdefault("TQDM_DISABLE", "1")  # libraries that load models draw bars into the log
         telemetry.start()
         if not short:
-            capabilities.declare()
+            worker_state.declare()
         Runner().run()

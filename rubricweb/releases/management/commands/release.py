@@ -10,7 +10,7 @@ from grading.formats.reading import write_lines
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
-from rubricweb.home.checklist import checklist_of
+from rubricweb.home.home import checklist_of
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
 from rubricweb.releases.contents import Names, ReleaseOptions, contents_of
 

@@ -11,7 +11,7 @@ from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs.steering import Limits
 from rubricweb.systems import actions
 from rubricweb.systems.kind import SystemPrice, price
 

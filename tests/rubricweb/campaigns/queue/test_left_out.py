@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from rubricweb.banks.secret_items import hide_item
+from rubricweb.banks.changes import hide_item
 from rubricweb.campaigns.models import Campaign
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Judgment

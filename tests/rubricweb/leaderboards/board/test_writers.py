@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import files, provenance, selectors

@@ -12,7 +12,7 @@ from scipy import stats
 from grading.statistics.diagnostics import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item, revise_item
-from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Definition, MeasureSpec

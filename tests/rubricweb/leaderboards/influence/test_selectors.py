@@ -9,9 +9,8 @@ from django.utils import timezone
 from grading.statistics.diagnostics import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
-from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.grades.rank_intervals import rank_intervals
-from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.grades.scoring import MeasureSpec, rank_intervals
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec

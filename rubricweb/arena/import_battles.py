@@ -20,10 +20,10 @@ from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.importing import CREDIT
 from rubricweb.arena.models import Battle, Vote
 from rubricweb.core import events
-from rubricweb.corpus.importers.base import FilePosition, fitting_id, fitting_name
-from rubricweb.corpus.importers.runs import TAG_LIMIT
+from rubricweb.corpus.import_base import FilePosition, fitting_id, fitting_name
+from rubricweb.corpus.import_runs import TAG_LIMIT
 from rubricweb.corpus.models import Run
-from rubricweb.grades.importers.people import USERNAME_CHARS, Kinds, Work, in_portions
+from rubricweb.grades.import_ratings import USERNAME_CHARS, Kinds, WorkOfPeople, in_portions
 
 NO_TOPIC = "no-question-id"
 """The topic of battles that name none: all of them are votes on one topic, so that nothing is sure."""
@@ -52,7 +52,7 @@ class BattleImporter:
         "battles": (Battle, "collection"),
     }
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkOfPeople) -> None:
         self._work = work
         self._runs: dict[str, int] = dict(work.collection.runs.values_list("run_tag", "pk"))
         self._voters: dict[str, User] = {}

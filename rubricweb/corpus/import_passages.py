@@ -18,12 +18,11 @@ from grading.formats.passages import FORMATS, TSV_WITH_HEADER, PassageEntry
 from grading.segmentation import segments
 from rubricweb.core import database
 from rubricweb.core.database import LOOKED_UP
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, some
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 
 if TYPE_CHECKING:
-    from rubricweb.corpus.importers.runs import RunImporter
+    from rubricweb.corpus.import_runs import RunImporter
 
 
 ID_LIMIT = 300

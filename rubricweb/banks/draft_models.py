@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from grading.types import Importance, ItemKind
 from rubricweb.banks.secrecy import ReadableManager
-from rubricweb.core.secrets import MessageField
+from rubricweb.core.redaction import MessageField
 from rubricweb.corpus.models import Topic
 from rubricweb.jobs.models import Task
 

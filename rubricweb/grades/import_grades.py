@@ -10,12 +10,11 @@ from django.db import connection
 from grading.errors import BadFormat
 from grading.formats.graded_records import ConfigKey, GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_name
+from rubricweb.corpus.import_base import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, replies, store, verification
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp, Pair
-from rubricweb.grades.reply_models import ReplyBlock
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp, Pair, ReplyBlock
 
 BATCH = 500
 NAME_LIMIT = 200

@@ -12,7 +12,7 @@ from rubricweb.arena.answers import Verdict
 from rubricweb.arena.board import vote_board
 from rubricweb.arena.models import Battle, Vote
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import ImportFiles, import_collection
+from rubricweb.grades.import_collection import ImportFiles, import_collection
 from tests.rubricweb.arena.conftest import voted
 from tests.rubricweb.markup import markup
 

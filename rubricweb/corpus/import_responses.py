@@ -15,10 +15,9 @@ from grading.errors import BadFormat
 from grading.formats.responses import read_responses
 from grading.segmentation import MAX_TOKENS, PassagesOf, response_passages
 from rubricweb.corpus.convert import response_fields
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting, fitting_id, some
-from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.runs import TAG_LIMIT, RunImporter, write_rankings
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting, fitting_id, some
+from rubricweb.corpus.import_passages import PassageImporter
+from rubricweb.corpus.import_runs import TAG_LIMIT, RunImporter, write_rankings
 from rubricweb.corpus.models import Response, Run, Topic
 
 NAME_LIMIT = 100

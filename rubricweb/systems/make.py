@@ -1,38 +1,202 @@
-"""Organizers make a run; developers too see how it was made, step by step."""
+"""Organizers make a run: the methods in plain words, the form of one, and what the run takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
 
-from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
-from grading.systems.reranking import rating_prompts
+from grading.systems.base import MAX_WORDS
+from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, Answering, SystemSpec
+from grading.systems.reranking import STRIDE, WINDOW, rating_prompts
+from grading.systems.retrieval import DEPTH
 from rubricweb.accounts import roles
 from rubricweb.core.forms import choice_field, offer_choices
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
+from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.corpus.writers import writer_choices, writer_of
+from rubricweb.corpus.prompts import writer_choices, writer_of
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.limited import Limits, LimitsForm
-from rubricweb.systems import access, actions, retrieval, selectors
+from rubricweb.jobs.progress import Progress, progress_of
+from rubricweb.jobs.steering import Limits, LimitsForm
+from rubricweb.systems import actions, retrieval
 from rubricweb.systems.actions import TagTaken
 from rubricweb.systems.kind import price
-from rubricweb.systems.methods import DEFAULTS, METHODS, PRESETS, Method
 from rubricweb.systems.models import SystemJob
 
-DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
-
 MAKE = "systems/make.html"
-STEPS_A_PAGE = 20
+DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
+RETRIEVAL = ("runs", "corpus", "depth")
+RATING_PROMPT = "UmbrelaStyle"
+MODEL = ("backend", "llm")
+SOURCED = (*RETRIEVAL, "sources", "max_words")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to make a run."""
+
+    name: str
+    label: str
+    does: str
+    """What it does, in a sentence or two."""
+    needs: str
+    source: str
+    """The paper that it comes from."""
+    answerings: tuple[Answering, ...]
+    """More than one where the style is an option."""
+    options: tuple[str, ...]
+    """Names of the fields that it has, in their order."""
+    passes: int = 0
+    """Default number of reranking passes."""
+    rating_prompt: str = ""
+    """Default prompt for reranking."""
+
+    @property
+    def needs_model(self) -> bool:
+        return "llm" in self.options
+
+    @property
+    def calls(self) -> str:
+        """Calls of the model per topic, in words."""
+        if not self.needs_model:
+            return "none: it costs nothing"
+        reranking: dict[str, Any] = {"rerank_passes": self.passes, "rating_prompt": self.rating_prompt}
+        spec = SystemSpec(self.answerings[0], **reranking, backend="any", llm="any")
+        calls = spec.calls(DEPTH)
+        return f"{'about ' if calls > 1 else ''}{calls} per topic"
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            "bm25",
+            "BM25",
+            "Ranks the collection's passages by the words that they share with the topic. Use it as a floor.",
+            "the texts of the passages",
+            "Pradeep et al. 2024, section 6",
+            (Answering.NONE,),
+            ("corpus", "depth"),
+        ),
+        Method(
+            "fusion",
+            "Fused runs",
+            "Merges the rankings of two or more runs by reciprocal rank, so that passages found "
+            "by several runs come first.",
+            "two runs",
+            "Cormack et al. 2009",
+            (Answering.NONE,),
+            ("runs", "depth"),
+        ),
+        Method(
+            "rerank",
+            "Reranking by a language model",
+            f"Shows the model {WINDOW} passages at a time, from the last to the first by {STRIDE}, and uses "
+            "its order.",
+            "a language model",
+            "Sun et al. 2023; Pradeep et al. 2024, section 6",
+            (Answering.NONE,),
+            (*RETRIEVAL, "rerank_passes", *MODEL),
+            passes=MOST_PASSES,
+        ),
+        Method(
+            "rate",
+            "Reranking by ratings",
+            "Asks the model to rate each passage by itself, with a grader's prompt, and puts the best first.",
+            "a language model",
+            "RubricWeb, with the prompts of several papers",
+            (Answering.NONE,),
+            (*RETRIEVAL, "rating_prompt", *MODEL),
+            rating_prompt=RATING_PROMPT,
+        ),
+        Method(
+            "sentences",
+            "Best sentences (no language model)",
+            "Quotes the sentences of the first passages that share most with the topic, with their sources. "
+            "It understands nothing; use it only as a stand-in.",
+            "the texts of the passages",
+            "RubricWeb; no paper",
+            (Answering.SENTENCES,),
+            SOURCED,
+        ),
+        Method(
+            "ragnarok",
+            "Ragnar\u00f6k",
+            "Asks the model once for a complete answer from the first passages, with citations in brackets.",
+            "a language model that takes long prompts",
+            "Pradeep et al. 2024, section 3",
+            (Answering.RAGNAROK,),
+            (*SOURCED, "rerank_passes", *MODEL),
+        ),
+        Method(
+            "rifer",
+            "RIFER",
+            "Collects key facts passage by passage, verifies known ones in each next passage, and smooths "
+            "them into an answer.",
+            "a language model",
+            "Farzi and Dietz 2024, TREMA-UNH at TREC, section 3",
+            (Answering.RIFER,),
+            (*SOURCED, *MODEL),
+        ),
+        Method(
+            "eifrp",
+            "EIFRP",
+            "Like RIFER, but the model also removes uninformative parts and orders the facts by relevance.",
+            "a language model",
+            "Farzi and Dietz 2024, TREMA-UNH at TREC, section 4",
+            (Answering.EIFRP,),
+            (*SOURCED, *MODEL),
+        ),
+        Method(
+            "prompted",
+            "Prompted, without retrieval",
+            "Asks the model for an article, a web page or an answer from what it knows; boards show a star.",
+            "a language model",
+            "Farzi and Dietz 2024, RUBRIC, section 6.4",
+            (Answering.WIKI, Answering.WEB, Answering.QUESTION),
+            ("style", *MODEL),
+        ),
+    )
+}
+"""Name -> method, those without a model first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPreset:
+    """A system that a paper describes, as settings of a method."""
+
+    label: str
+    method: str
+    begins_with: str
+    settings: Mapping[str, int | str]
+
+    @property
+    def query(self) -> str:
+        """The tail of the form's address."""
+        return urlencode({"method": self.method, **self.settings})
+
+
+TRACKS, BM25 = "the track's ranking", "BM25"
+PRESETS = (
+    SystemPreset("TREMA-UNH's RIFER (AG)", "rifer", TRACKS, {"sources": 5, "max_words": 400}),
+    SystemPreset("TREMA-UNH's EIFRP (AG)", "eifrp", TRACKS, {"sources": 5, "max_words": 400}),
+    SystemPreset("TREMA-UNH's RIFER, bm25 (RAG)", "rifer", BM25, {"sources": 5, "max_words": 400}),
+    SystemPreset(
+        "Ragnar\u00f6k's baseline", "ragnarok", BM25, {"depth": 100, "rerank_passes": 3, "sources": 20}
+    ),
+    SystemPreset("GPT*-wiki", "prompted", "", {"style": Answering.WIKI.value}),
+    SystemPreset("GPT*-web", "prompted", "", {"style": Answering.WEB.value}),
+    SystemPreset("GPT*-question", "prompted", "", {"style": Answering.QUESTION.value}),
+)
+"""The systems of the papers."""
 
 
 class MakeForm(forms.Form):
@@ -79,9 +243,16 @@ class MakeForm(forms.Form):
         self, collection: Collection, method: Method, submitted: QueryDict, *, is_sent: bool
     ) -> None:
         """Make the form of one method; without `is_sent`, the values of the address are only initial."""
-        initial = _initial(collection, method) | {
-            name: submitted[name] for name in method.options if name in submitted
+        initial: dict[str, object] = {
+            "depth": DEPTH,
+            "max_words": MAX_WORDS,
+            "rerank_passes": method.passes,
+            "rating_prompt": method.rating_prompt,
+            "sources": SOURCES.get(method.answerings[0]),
         }
+        if writer := writer_of(collection):
+            initial |= writer.initial
+        initial |= {name: submitted[name] for name in method.options if name in submitted}
         super().__init__(submitted if is_sent else None, initial=initial, auto_id="make-%s")
         self._collection, self._method = collection, method
         for name in set(self.fields) - {"run_tag", "topics", *method.options}:
@@ -168,11 +339,24 @@ class MakeForm(forms.Form):
         return list(topics.filter(pk__in=chosen) if chosen else topics)
 
 
-def _initial(collection: Collection, method: Method) -> dict[str, object]:
-    initial = {**DEFAULTS, "rerank_passes": method.passes, "rating_prompt": method.rating_prompt}
-    initial |= {"sources": SOURCES.get(method.answerings[0])}
-    writer = writer_of(collection)
-    return initial | writer.initial if writer else initial
+@dataclass(frozen=True, slots=True)
+class SystemJobRow:
+    """A run that was made here, or is, with its progress."""
+
+    job: SystemJob
+    progress: Progress
+
+
+def page(collection: Collection, *, may_organize: bool) -> dict[str, Any]:
+    """Return the context of the page without a method and without an opened run; latest runs first."""
+    jobs = list(collection.system_jobs.select_related("run", "collection", "by"))
+    return {
+        "collection": collection,
+        "may_organize": may_organize,
+        "methods": METHODS.values(),
+        "presets": PRESETS,
+        "rows": list(map(SystemJobRow, jobs, progress_of(jobs, lambda _: None))),
+    }
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -181,7 +365,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     given = request.POST if request.method == "POST" else request.GET
     method = METHODS.get(given.get("method", ""))
-    context = _page(collection, may_organize=True) | {"method": method}
+    context = page(collection, may_organize=True) | {"method": method}
     if method is None:
         return render(request, MAKE, context)
     form = MakeForm(collection, method, given, is_sent="run_tag" in given or request.method == "POST")
@@ -214,96 +398,3 @@ def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits:
         return redirect("systems:make", collection.slug)
     messages.success(request, f"Making {job.run}. It counts once all topics are done.")
     return redirect("systems:made", collection.slug, job.run_id)
-
-
-@require_safe
-def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    """Show the runs made here, with the progress, provenance and topics of one open below its row; live.
-
-    Below the row of the topic in the address: its answer, facts, passages, and each call of the model.
-    """
-    job = access.job_for(request.user, slug, run_id)
-    context = _context(request, job)
-    if opened := parse_id(request.GET.get("topic", "")):
-        chunk = get_object_or_404(job.chunks.select_related("topic"), topic=opened)
-        chunk.job = job
-        steps = selectors.topic_steps(chunk)
-        context |= {"opened_topic": opened, "steps": steps}
-        if steps:
-            context["page"] = Paginator(steps.made.steps, STEPS_A_PAGE).get_page(request.GET.get("page"))
-    return page_or_part(request, MAKE, context, part="job")
-
-
-@require_POST
-def pause(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.pause, "{} is paused.")
-
-
-@require_POST
-def resume(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.resume, "{} has resumed.")
-
-
-@require_POST
-def cancel(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.cancel, "{} is cancelled. The model's replies are kept.")
-
-
-@require_POST
-def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.make_rest, "{} continues with the remaining topics.")
-
-
-@require_POST
-def limits(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    """Let the job ask more, or less."""
-    job = access.job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
-    form = _limits_form(job, request)
-    if not form.is_valid():
-        return form_response(request, MAKE, _context(request, job, form), part="job")
-    actions.change_limits(job, form.limits, by=request.user)
-    return _after(request, slug, run_id)
-
-
-def _steered(
-    request: HtmxRequest, slug: str, run_id: int, steer: Callable[..., SystemJob], done: str
-) -> HttpResponse:
-    job = access.job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
-    messages.info(request, done.format(steer(job, by=request.user).run))
-    return _after(request, slug, run_id)
-
-
-def _after(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    job = access.job_for(request.user, slug, run_id)
-    to = reverse("systems:made", args=[slug, run_id])
-    return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
-
-
-def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsForm:
-    expected = price(job.collection, job.system, job.total)
-    form = LimitsForm(expected.of_model, request.POST if request else None)
-    form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
-    return form
-
-
-def _page(collection: Collection, *, may_organize: bool) -> dict[str, Any]:
-    return {
-        "collection": collection,
-        "may_organize": may_organize,
-        "methods": METHODS.values(),
-        "presets": PRESETS,
-        "rows": selectors.job_rows(collection),
-    }
-
-
-def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = None) -> dict[str, Any]:
-    may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
-    has_limits = may_organize and job.system.needs_model and not job.has_ended
-    context = _page(job.collection, may_organize=may_organize)
-    return context | {
-        "row": next(row for row in context["rows"] if row.job == job),
-        "opened": job.run,
-        "system": job.system,
-        "topics": selectors.topic_rows(job),
-        "form": (form or _limits_form(job)) if has_limits else None,
-    }

@@ -11,10 +11,9 @@ from grading.errors import BadFormat
 from grading.formats.graded_records import GradedLine
 from grading.formats.trec import numbered_qrels, qrels_notes
 from rubricweb.core import database
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, fitting_judgment
-from rubricweb.corpus.importers.passages import ID_LIMIT, DocIdCheck
-from rubricweb.corpus.importers.topics import ID_LIMIT as FACET_LIMIT
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import ID_LIMIT as FACET_LIMIT
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, fitting_judgment
+from rubricweb.corpus.import_passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.models import Judgment, Topic
 
 BATCH_ROWS = 2_000

@@ -16,13 +16,13 @@ from grading.generation.models import LONGEST_REPLY, text_model
 from grading.graders import registry
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
-from rubricweb.banks.drafting import actions, importance
-from rubricweb.banks.drafting.actions import request_of
-from rubricweb.banks.drafting.models import DraftRequest
+from rubricweb.banks import drafting
+from rubricweb.banks.draft_models import DraftRequest
+from rubricweb.banks.drafting import request_of
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
-from rubricweb.corpus.writers import options_of_writer
-from rubricweb.jobs import endings, worker_state
+from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.jobs import leases, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import TaskListing
@@ -66,7 +66,7 @@ class Drafting(TaskKind[DraftRequest]):
             )
         except GradingError as error:
             logger.warning("draft request %s failed: %s", lease.work.pk, error)
-            endings.fail(lease, error=str(error), reply=llm.last)
+            leases.fail(lease, error=str(error), reply=llm.last)
         except Exception:
             lease.held().update(reply=llm.last)
             raise
@@ -83,7 +83,7 @@ class Drafting(TaskKind[DraftRequest]):
         return f"drafts for topic {work.topic.query_id}"
 
     def changed(self, work: DraftRequest) -> None:
-        actions.announce(work)
+        drafting.announce(work)
 
 
 def _model(request: DraftRequest) -> generation.TextModel:
@@ -106,16 +106,16 @@ def _model(request: DraftRequest) -> generation.TextModel:
 
 def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
     drafts = generation.draft(llm, request_of(lease.work))
-    return partial(actions.keep_drafts, lease, drafts)
+    return partial(drafting.keep_drafts, lease, drafts)
 
 
 def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
     """Ask for importances, and return what stores them. Raises ParseFailure if no reply has a label."""
-    nuggets = importance.nuggets_of(lease.work.bank, lease.work.topic)
+    nuggets = drafting.nuggets_of(lease.work.bank, lease.work.topic)
     labels = generation.weigh(llm, corpus.topic(lease.work.topic), [nugget.text for nugget in nuggets])
     if labels.defaulted == len(nuggets):
         raise ParseFailure(f"no reply labels each of the {len(nuggets)} nuggets vital or okay")
-    return partial(importance.keep_suggestions, lease, nuggets, labels, raw=llm.last)
+    return partial(drafting.keep_suggestions, lease, nuggets, labels, raw=llm.last)
 
 
 def _requests(collection_id: int) -> QuerySet[DraftRequest]:
@@ -130,5 +130,5 @@ LISTING = TaskListing(
     does=str,
     address=lambda request: reverse("editor:drafts", args=[request.bank_id, request.topic_id]),
     opens="Drafts",
-    acts={"cancel": actions.cancel_request},
+    acts={"cancel": drafting.cancel_request},
 )

@@ -26,18 +26,22 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.importers import BankImporter
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.importers.base import Counts, FilePosition, Tally
-from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgments
-from rubricweb.corpus.importers.passages import DocIdCheck, PassageFileImporter, PassageImporter
-from rubricweb.corpus.importers.responses import ResponseImporter
-from rubricweb.corpus.importers.runs import RunImporter
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import Counts, FilePosition, Tally, TopicImporter
+from rubricweb.corpus.import_judgments import JudgmentImporter, SeveralJudgments
+from rubricweb.corpus.import_passages import DocIdCheck, PassageFileImporter, PassageImporter
+from rubricweb.corpus.import_responses import ResponseImporter
+from rubricweb.corpus.import_runs import RunImporter
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import OfficialFile, import_official
 from rubricweb.corpus.pooling import extend_pool
-from rubricweb.grades.importers.grades import GradedCells, GradeImporter, remove_grades_of
-from rubricweb.grades.importers.people import Accounts, Work, importer_of
-from rubricweb.grades.importers.ratings import RatingEventImporter, RatingImporter
+from rubricweb.grades.import_grades import GradedCells, GradeImporter, remove_grades_of
+from rubricweb.grades.import_ratings import (
+    Accounts,
+    RatingEventImporter,
+    RatingImporter,
+    WorkOfPeople,
+    importer_of,
+)
 from rubricweb.grades.selectors import take_imported_default
 from rubricweb.grades.verification import verify_again
 
@@ -233,7 +237,9 @@ class _Import:
         )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
-        self.work = Work(collection, self.topics, Accounts(collection), tally, is_replacing=files.replace)
+        self.work = WorkOfPeople(
+            collection, self.topics, Accounts(collection), tally, is_replacing=files.replace
+        )
         self.ratings = RatingImporter(self.work, self.judgments)
         self.rating_events = RatingEventImporter(self.work)
 
@@ -352,3 +358,12 @@ def _summary(tally: Tally) -> str:
         for kind, number in counted.items()
         if number
     )
+
+
+__all__ = [
+    "DEFAULT_BANK",
+    "NUGGET_GRADER",
+    "ImportFiles",
+    "ImportSummary",
+    "import_collection",
+]

@@ -13,9 +13,8 @@ from grading.formats.ids import is_one_word
 from grading.formats.trec import comments_note, read_run_file, trec_eval_order
 from grading.types import TrecEval
 from rubricweb.core import database
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
-from rubricweb.corpus.importers.passages import ID_LIMIT, DocIdCheck
-from rubricweb.corpus.importers.topics import TopicImporter
+from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, some
+from rubricweb.corpus.import_passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.models import Collection, Ranking, Run, Topic
 
 Entry = tuple[str, float]
