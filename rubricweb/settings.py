@@ -93,6 +93,56 @@ INSTALLED_APPS = [
     "rubricweb.demo",
 ]
 
+# What rooms give to rooms below them, by dotted path: imported on first use.
+KINDS_OF_WORK = [
+    "rubricweb.corpus.duplicates.DuplicateSearches",
+    "rubricweb.webhooks.kind.Deliveries",
+    "rubricweb.banks.kind.Drafting",
+    "rubricweb.grades.engine.kind.Grading",
+    "rubricweb.graders.dry_runs.DryRuns",
+    "rubricweb.imports.kind.Imports",
+    "rubricweb.submissions.kind.Submissions",
+    "rubricweb.systems.kind.Systems",
+    "rubricweb.support.kind.SupportLabels",
+    "rubricweb.leaderboards.kind.BoardWatches",
+    "rubricweb.arena.kind.FreshAnswers",
+    "rubricweb.releases.kind.Releases",
+    "rubricweb.archives.kind.Archives",
+    "rubricweb.archives.kind.Deletions",
+    "rubricweb.archives.kind.Restorations",
+]
+"""Classes of background work; their order is that of the rooms."""
+JOB_LISTINGS = [
+    "rubricweb.banks.kind.LISTING",
+    "rubricweb.imports.kind.LISTING",
+    "rubricweb.systems.kind.LISTING",
+    "rubricweb.support.kind.LISTING",
+    "rubricweb.arena.kind.LISTING",
+    "rubricweb.releases.kind.LISTING",
+    "rubricweb.archives.kind.LISTING",
+]
+"""How jobs stand in the list of a collection's jobs."""
+WORKER_DUTIES = [
+    "rubricweb.corpus.pools.keep_snapshots",
+    "rubricweb.grades.matrices.keep_snapshots",
+    "rubricweb.grades.engine.chunks.cancel_unwanted",
+    "rubricweb.grades.replies.drop_due",
+    "rubricweb.campaigns.progress.announce_done",
+    "rubricweb.leaderboards.kind.look",
+]
+"""Functions that every worker calls every few seconds; any number of workers may call one at once."""
+IMPORTERS = {
+    "flags and comments": "rubricweb.review.flags.actions.FlagImporter",
+    "labels of support": "rubricweb.support.importing.LabelImporter",
+    "votes on answers": "rubricweb.arena.files.VoteImporter",
+    "battles": "rubricweb.arena.battle_files.BattleImporter",
+}
+"""Importers of events by the content of their files."""
+KEPT_REPLIES = ["rubricweb.grades.replies.rated_cells", "rubricweb.review.flags.flagged_cells"]
+"""Rules for cells whose replies are never dropped."""
+ON_LEAVING = ["rubricweb.archives.actions.give_back"]
+"""Functions that give back what a person held, called with the person and the collection, or None for all."""
+
 MIDDLEWARE = [
     "rubricweb.core.middleware.Streaming",
     "rubricweb.jobs.probes.Probes",
@@ -285,9 +335,9 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rubricweb.api.tokens.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rubricweb.api.uploads.JsonBody"],
+    "DEFAULT_PARSER_CLASSES": ["rubricweb.api.requests.JsonBody"],
     "DEFAULT_SCHEMA_CLASS": "rubricweb.api.schema.ResourceSchema",
-    "EXCEPTION_HANDLER": "rubricweb.api.problems.problem_response",
+    "EXCEPTION_HANDLER": "rubricweb.api.requests.problem_response",
     "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS = {

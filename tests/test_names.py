@@ -15,8 +15,8 @@ BANNED = frozenset({
 PREDICATES = ("is_", "has_", "can_", "may_")
 IN_OTHER_FILES = {
     "rubricweb/api/resources/banks.py known": "field of the API",
-    "rubricweb/api/resources/calibration.py people": "field of the API",
-    "rubricweb/api/resources/campaigns.py people": "field of the API",
+    "rubricweb/api/resources/human_labels.py people": "field of the API",
+    "rubricweb/api/resources/assessment.py people": "field of the API",
     "rubricweb/archives/shapes.py people": "key of stored JSON",
     "rubricweb/arena/rubric.py people": "templates/arena/_disagreements.html",
     "rubricweb/campaigns/agreement.py people": "templates of agreement between assessors",

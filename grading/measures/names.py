@@ -173,8 +173,8 @@ def parse(text: str) -> MeasureName:
     offered = _offered(text)
     if ours and not (ours[2] or ours[3]) and offered not in registry.short_names():
         raise UnknownMeasure(f"no measure {text!r}{_near(offered)}; known are {registry.measure_names()}")
-    known = f"examples are {EXAMPLES}; of short names there are {', '.join(registry.short_names())}"
-    raise UnknownMeasure(f"{text!r} is no measure{_near(offered)}; {known}")
+    examples = f"examples are {EXAMPLES}; of short names there are {', '.join(registry.short_names())}"
+    raise UnknownMeasure(f"{text!r} is no measure{_near(offered)}; {examples}")
 
 
 def _near(offered: str) -> str:
@@ -239,8 +239,8 @@ def _values(
         if not equals:
             raise UnknownMeasure(f"{text}: {argument} has no name, expected one such as rel=2{near}")
         if name not in spelling.arguments:
-            known = ", ".join(spelling.arguments) or "none"
-            raise UnknownMeasure(f"{text}: no argument {name} here, expected of {known}{near}")
+            expected = ", ".join(spelling.arguments) or "none"
+            raise UnknownMeasure(f"{text}: no argument {name} here, expected of {expected}{near}")
         try:
             values[name] = spelling.arguments[name](value)  # type: ignore[assignment]  # of others None
         except ValueError as error:

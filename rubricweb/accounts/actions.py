@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -21,7 +22,6 @@ from rubricweb.core.models import AuditEntry
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
 
-_releases: list[str] = []
 PSEUDONYM_BYTES = 3
 NAMED_IN = (
     "role set",
@@ -71,16 +71,9 @@ def team_names(collection: Collection) -> Iterator[str]:
         yield from rows.exclude(team="").order_by("pk").values_list("team", flat=True)
 
 
-def on_leaving(path: str) -> None:
-    """Have a function of another room give back what a person held there, when the person leaves.
-
-    It is called with the person and the collection, or None for all of them; only then is it imported.
-    """
-    _releases.append(path)
-
-
 def release(person: User, collection: Collection | None) -> None:
-    for path in _releases:
+    """Give back what a person holds in other rooms of the collection; without one, of all."""
+    for path in settings.ON_LEAVING:
         import_string(path)(person, collection)
 
 

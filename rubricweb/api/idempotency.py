@@ -29,9 +29,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from rubricweb.accounts.roles import Role
-from rubricweb.api.base import Resource
 from rubricweb.api.models import KEY_CHARS, KeptAnswer
-from rubricweb.api.problems import RequestProblem
+from rubricweb.api.requests import RequestProblem
+from rubricweb.api.resources import Resource
 from rubricweb.core.middleware import Answer
 from rubricweb.core.templatetags.core import ONCE
 

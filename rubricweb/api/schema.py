@@ -54,7 +54,7 @@ class ResourceSchema(AutoSchema):
         return bodies | {"4XX": refusal}
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        from rubricweb.api.base import ListResource
+        from rubricweb.api.resources import ListResource
 
         is_listing = isinstance(self.view, ListResource) and self.method == "GET"
         return is_listing or isinstance(serializer, serializers.ListSerializer)

@@ -11,8 +11,8 @@ from django.template.defaultfilters import filesizeformat
 from grading.errors import BadFormat
 from rubricweb.archives import actions, removal
 from rubricweb.archives.actions import require_archive
+from rubricweb.archives.layout import CannotArchive, write_archive
 from rubricweb.archives.models import Archive, Deletion, Restoration
-from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import leases

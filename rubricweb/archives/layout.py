@@ -1,4 +1,6 @@
-"""The layout of an archive: a zip with a signed manifest, JSON lines for each table, and uploaded files.
+"""The layout of an archive, and its writer: table by table, a row at a time, in one state of the database.
+
+The layout of an archive: a zip with a signed manifest, JSON lines for each table, and uploaded files.
 
 `manifest.json` has the version of this layout, the newest migration of each app, and for each table its
 columns, rows, bytes and SHA-256. A line of a table is the JSON list of one row's columns. Its number, from 1,
@@ -18,13 +20,29 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import tempfile
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from django.conf import settings
+from django.db import connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Model
+
+from grading.graders.base import ANSWERS_BY
+from rubricweb.archives import tables
+from rubricweb.archives.tables import replaced_in
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import GraderConfig
 
 TAG = b"rubricweb.archives.key.1"
 """What the key is for: no other use of RUBRIC_SECRET_KEY makes the same."""
@@ -92,10 +110,6 @@ def table_path(label: str) -> str:
     return f"tables/{label}.jsonl"
 
 
-def file_path(label: str, number: int) -> str:
-    return f"files/{label}/{number}"
-
-
 def line_of(values: list[Any]) -> str:
     r"""Return one row as JSON, the same for the same values on every database.
 
@@ -126,3 +140,203 @@ def _plain_numbers(value: Any) -> Any:
     if isinstance(value, float) and abs(value) >= LARGEST_PLAIN_FLOAT and value - value == 0:
         return int(Decimal(repr(value)))
     return value + 0.0 if isinstance(value, float) else value
+
+
+READ_AT_ONCE = 2_000
+"""Rows in memory."""
+CHUNK_BYTES = 1_048_576
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""Date of every file in the zip; the time of archiving would change the bytes."""
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Yield all queries of the block see the database as it is now; in a transaction, as that sees it.
+
+    SQLite's own transactions here begin with the write lock, which this one never takes.
+    """
+    if connection.in_atomic_block:
+        yield
+    elif connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("ROLLBACK")
+    else:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+
+class Numbers:
+    """Numbers by key. Keys are read when they are first needed, and take eight bytes each."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._tables = {table.model: table for table in tables.archived()}
+        self._collection = collection
+        self._keys: dict[type[Model], array[int]] = {}
+        self._shared = {
+            model: {row.pk: number for number, row in enumerate(shared_rows(collection, model), 1)}
+            for model in tables.SHARED
+        }
+
+    def number(self, model: type[Model], key: int) -> int | None:
+        """Return the number of the row, or None if it is not in the archive."""
+        if model in self._shared:
+            return self._shared[model].get(key)
+        keys = self._keys_of(model)
+        place = bisect_left(keys, key)
+        return place + 1 if place < len(keys) and keys[place] == key else None
+
+    def _keys_of(self, model: type[Model]) -> array[int]:
+        if model not in self._keys:
+            rows = self._tables[model].archived_rows(self._collection)
+            self._keys[model] = array("q", rows.values_list("pk", flat=True).iterator())
+        return self._keys[model]
+
+
+def shared_rows(collection: Collection, model: type[Model]) -> list[Any]:
+    """Return the people or graders to whom the collection's tables refer, by what tells them apart."""
+    keys: set[int] = set()
+    for table in tables.archived():
+        for column in table.columns:
+            if tables.target_of(column) is model:
+                rows = table.archived_rows(collection).order_by().exclude(**{column.attname: None})
+                keys.update(rows.values_list(column.attname, flat=True).distinct())
+    named: list[Any] = list(model._base_manager.filter(pk__in=keys))
+    if model is GraderConfig:
+        named = _with_sources(collection, named)
+    return sorted(named, key=lambda row: str(getattr(row, tables.SHARED[model])))
+
+
+def _with_sources(collection: Collection, configs: list[GraderConfig]) -> list[GraderConfig]:
+    """Add graders that are named by fingerprint: in settings, and by graders that verify their answers."""
+    rows = {config.fingerprint: config for config in configs}
+    looked_up = set(rows)
+    while (
+        missing := ({collection.default_grader, collection.answers_by} | _sources(rows.values())) - looked_up
+    ):
+        looked_up |= missing
+        rows |= {
+            config.fingerprint: config for config in GraderConfig.objects.filter(fingerprint__in=missing)
+        }
+    return list(rows.values())
+
+
+def _sources(configs: Iterable[GraderConfig]) -> set[str]:
+    return {str(config.options[ANSWERS_BY]) for config in configs if config.options.get(ANSWERS_BY)}
+
+
+class CannotArchive(Exception):
+    """The text says why."""
+
+
+def write_archive(collection: Collection, path: Path) -> Manifest:
+    """Write the collection to `path`, as it is at one moment. Raises OSError and CannotArchive.
+
+    The file is there whole or not at all. Work that is under way is archived as cancelled, so that nothing
+    begins when it is restored.
+    """
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        written = Path(folder) / path.name
+        with snapshot(), ZipFile(written, "w", ZIP_DEFLATED) as target:
+            manifest = _write(collection, target)
+        written.replace(path)
+    return manifest
+
+
+def _write(collection: Collection, target: ZipFile) -> Manifest:
+    numbers = Numbers(collection)
+    parts = {}
+    for model in tables.SHARED:
+        parts[model._meta.label] = _write_table(target, model, _shared_values(collection, model))
+    for table in tables.archived():
+        parts[table.label] = _write_table(target, table.model, _values(table, collection, numbers))
+    files = dict(_write_files(target, collection, numbers))
+    manifest = Manifest(collection.slug, parts, files, _migrations())
+    stated = {"format": FORMAT, "version": VERSION} | asdict(manifest)
+    text = f"{json.dumps(stated, indent=1, sort_keys=True)}\n".encode()
+    for name, content in ((MANIFEST, text), (SIGNATURE, f"{signature(text)}\n".encode())):
+        with _entry(target, name) as stream:
+            stream.write(content)
+    return manifest
+
+
+def _write_table(target: ZipFile, model: type[Model], values: Iterator[list[Any]]) -> Part:
+    label, digest, size, rows = model._meta.label, hashlib.sha256(), 0, 0
+    with _entry(target, table_path(label)) as stream:
+        while batch := [line_of(row) for row in islice(values, READ_AT_ONCE)]:
+            data = "".join(batch).encode("ascii")
+            stream.write(data)
+            digest.update(data)
+            size, rows = size + len(data), rows + len(batch)
+    names = tuple(column.name for column in tables.columns(model))
+    return Part(table_path(label), size, digest.hexdigest(), names, rows)
+
+
+def _shared_values(collection: Collection, model: type[Model]) -> Iterator[list[Any]]:
+    names = [column.attname for column in tables.columns(model)]
+    return ([getattr(row, name) for name in names] for row in shared_rows(collection, model))
+
+
+def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> Iterator[list[Any]]:
+    """Yield the rows with numbers for keys."""
+    columns = table.columns
+    names = [column.name for column in columns]
+    foreign = [(place, column) for place, column in enumerate(columns) if tables.target_of(column)]
+    inner = [(names.index(name), function) for name, function in replaced_in(table.label).items()]
+    rows = table.archived_rows(collection).values_list(*(column.attname for column in columns))
+    for row in rows.iterator(chunk_size=READ_AT_ONCE):
+        values = list(row)
+        for place, column in foreign:
+            if values[place] is not None:
+                values[place] = _number(column, values[place], numbers)
+        for place, function in inner:
+            values[place] = function(values[place], dict(zip(names, values, strict=True)), numbers.number)
+        if tables.is_work(table.model):
+            values = [*tables.ended(table.model, dict(zip(names, values, strict=True))).values()]
+        yield values
+
+
+def _number(column: Any, key: int, numbers: Numbers) -> int | None:
+    """Return the number of a referenced row. Raises CannotArchive for a required one that is gone."""
+    number = numbers.number(column.related_model, key)
+    if number is None and not column.null:
+        place = f"{column.model._meta.label}.{column.name}"
+        raise CannotArchive(f"{place} refers to a row {key} that the collection does not have")
+    return number
+
+
+def _write_files(target: ZipFile, collection: Collection, numbers: Numbers) -> Iterator[tuple[str, Part]]:
+    for row, path in tables.files_of(collection):
+        number = numbers.number(type(row), row.pk)
+        if number is None:
+            continue
+        digest, name = hashlib.sha256(), f"files/{row._meta.label}/{number}"
+        with path.open("rb") as source, _entry(target, name) as stream:
+            for chunk in _chunks(source):
+                stream.write(chunk)
+                digest.update(chunk)
+        yield f"{row._meta.label}/{number}", Part(name, path.stat().st_size, digest.hexdigest())
+
+
+def _chunks(source: IO[bytes]) -> Iterable[bytes]:
+    return iter(lambda: source.read(CHUNK_BYTES), b"")
+
+
+def _entry(target: ZipFile, name: str) -> IO[bytes]:
+    info = ZipInfo(name, _DATE)
+    info.compress_type = ZIP_DEFLATED
+    info.create_system, info.external_attr = 3, 0o600 << 16
+    return target.open(info, "w", force_zip64=True)
+
+
+def _migrations() -> dict[str, str]:
+    """Return the newest migration of each of our apps."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    ours = {table.model._meta.app_label for table in tables.owned()}
+    return {app: name for app, name in sorted(applied) if app in ours}

@@ -20,8 +20,7 @@ from rubricweb.accounts.invitations import invite_account
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.archives import reading, tables
-from rubricweb.archives.reading import Archive
-from rubricweb.archives.rows import WRONG, Keys, checker, ready_rows, reason
+from rubricweb.archives.reading import WRONG, Archive, Keys, checker, ready_rows, reason
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import require_genuine

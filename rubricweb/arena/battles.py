@@ -1,4 +1,4 @@
-"""Draw a person's next battle, store it as a row, and say why the arena refuses."""
+"""Draw a person's next battle, and two systems for a question; say why the arena refuses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from zlib import crc32
@@ -15,10 +15,12 @@ import numpy as np
 from django.db.models import Max
 
 from grading.statistics.bradley_terry import Candidate, Sides, at_random, sharpening
+from grading.systems.pipeline import LABELS, Answering, SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import CountedVote, Place, as_arrays, counted_votes, stored_answers
 from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.prompts import Writer
 
 REPEAT_EVERY = 5
 """Each fifth battle of a person is one on which somebody else voted, if there is one."""
@@ -223,3 +225,75 @@ def _voted_on(
     runs, topics = numbering.run_places(), numbering.topic_places()
     voted = {(topics[vote.topic_id], frozenset(runs[run] for run in vote.pair)) for vote in votes}
     return [matchup for matchup in left if (matchup.topic, frozenset(matchup.pair)) in voted]
+
+
+FEW = 3
+"""Passages of the smaller stand-in."""
+DRAWN = ""
+"""The choice of those who let the system be drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreshSystem:
+    """One way to answer a question: a method over the first passages by BM25."""
+
+    name: str
+    answering: Answering
+    sources: int = 0
+    """Passages it reads; 0 for the method's own number."""
+
+    @property
+    def label(self) -> str:
+        """The name with the number of model calls: "RIFER, about 43 calls"."""
+        spec = self.spec(Writer("any", "any"))
+        over = f" of {spec.n_sources} passages" if self.answering is Answering.SENTENCES else ""
+        calls = spec.calls(spec.depth)
+        about = "" if not calls else (", 1 call" if calls == 1 else f", about {calls} calls")
+        return f"{LABELS[self.answering]}{over}{about}"
+
+    @property
+    def needs_model(self) -> bool:
+        return self.answering is not Answering.SENTENCES
+
+    def spec(self, writer: Writer | None) -> SystemSpec:
+        """Return the system's specification. Raises ValueError without a model that it needs."""
+        spec = SystemSpec(Answering.SENTENCES, sources=self.sources)
+        if not self.needs_model:
+            return spec
+        model = writer or Writer("", "")
+        return replace(spec, answering=self.answering, backend=model.backend, llm=model.llm)
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        FreshSystem("sentences", Answering.SENTENCES),
+        FreshSystem("few-sentences", Answering.SENTENCES, FEW),
+        FreshSystem("ragnarok", Answering.RAGNAROK),
+        FreshSystem("rifer", Answering.RIFER),
+        FreshSystem("eifrp", Answering.EIFRP),
+        FreshSystem("question", Answering.QUESTION),
+    )
+}
+"""Name -> system, those without a model first."""
+
+
+def offered(writer: Writer | None) -> list[FreshSystem]:
+    return [system for system in SYSTEMS.values() if writer or not system.needs_model]
+
+
+def two_systems(
+    chosen: Sequence[str], writer: Writer | None, random: np.random.Generator
+) -> tuple[FreshSystem, FreshSystem]:
+    """Return the left and the right system: those chosen by name, else drawn; the sides are drawn too.
+
+    Raises ValueError for the same system twice, or one that needs a model where there is none.
+    """
+    names = {system.name for system in offered(writer)}
+    named = [name for name in chosen if name != DRAWN]
+    if len(set(named)) < len(named) or not names.issuperset(named):
+        raise ValueError("two different systems are needed, of those that are offered")
+    left = sorted(names - set(named))
+    drawn = random.choice(left, size=len(chosen) - len(named), replace=False).tolist()
+    both = random.permutation([*named, *drawn]).tolist()
+    return SYSTEMS[both[0]], SYSTEMS[both[1]]

@@ -175,12 +175,12 @@ def _with_lengths(
     """Return the votes on two answers that are here, and the log of the left one's words over the right's."""
     lengths_of = answer_words(collection)
     places = [((vote.left, vote.topic_id), (vote.right, vote.topic_id)) for vote in votes]
-    known = [
+    with_lengths = [
         (vote, log(lengths_of[left] / lengths_of[right]))
         for vote, (left, right) in zip(votes, places, strict=True)
         if left in lengths_of and right in lengths_of
     ]
-    return tuple(vote for vote, _ in known), tuple(length for _, length in known)
+    return tuple(vote for vote, _ in with_lengths), tuple(length for _, length in with_lengths)
 
 
 def _rows(

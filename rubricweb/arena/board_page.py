@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from grading.formats.battles import csv_lines
 from rubricweb.accounts import roles
-from rubricweb.arena import access, actions, files
+from rubricweb.arena import access, actions, battle_files, files
 from rubricweb.arena.answers import NOUNS, Verdict
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.models import Arena
@@ -27,8 +27,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
 from rubricweb.grades import selectors
 from rubricweb.grades.raters import AddressForm, GraderForm, covered_from, raters
+from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
-from rubricweb.plots.svg import Picture
 
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")
@@ -152,7 +152,9 @@ def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     may_see = roles.holds(request.user, arena.collection, roles.TO_EDIT_BANK)
     name = naming(arena.collection, with_names=may_see and "names" in request.GET)
     if form == BATTLES:
-        counted = files.arena_battles(arena.collection, chosen.chosen, name, with_named=chosen.with_named)
+        counted = battle_files.arena_battles(
+            arena.collection, chosen.chosen, name, with_named=chosen.with_named
+        )
         text = "".join(f"{line}\n" for line in csv_lines(counted))
         response = HttpResponse(text, content_type=formatting.CONTENT_TYPES["csv"])
         response["Content-Disposition"] = f'attachment; filename="{slug}-battles-{chosen.chosen}.csv"'

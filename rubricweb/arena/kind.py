@@ -10,7 +10,7 @@ from django.utils.text import Truncator
 
 from grading.systems.pipeline import Made, make
 from grading.types import Ranking, Topic
-from rubricweb.arena import asking, battles
+from rubricweb.arena import actions, battles
 from rubricweb.arena.models import FreshAnswer, Question
 from rubricweb.core import events
 from rubricweb.core.reader import reader
@@ -91,7 +91,7 @@ LISTING = Listing(
     address=_address,
     opens="Battle",
     rate=lambda _: None,
-    acts={"pause": asking.pause, "resume": asking.resume, "cancel": asking.cancel},
+    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
     is_for_its_starter=True,
     shows_calls=lambda question: not question.battle.is_blind,
 )

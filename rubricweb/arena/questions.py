@@ -13,9 +13,9 @@ from grading.formats.ids import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.arena import access, asking, selectors
-from rubricweb.arena.asking import DRAWN, NewQuestion, offered
-from rubricweb.arena.battles import ArenaError
+from rubricweb.arena import access, actions, selectors
+from rubricweb.arena.actions import NewQuestion
+from rubricweb.arena.battles import DRAWN, ArenaError, offered
 from rubricweb.arena.models import Question
 from rubricweb.arena.voting import PAGE, context_of
 from rubricweb.core.forms import choice_field, offer_choices
@@ -125,7 +125,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
     if form.is_bound and form.is_valid():
-        return redirect(asking.ask(collection, form.new_question, limits=form.limits, by=request.user))
+        return redirect(actions.ask(collection, form.new_question, limits=form.limits, by=request.user))
     context = context_of(request, collection) | {"form": form, "page": "ask"}
     context["may_adopt"] = may_adopt = roles.holds(request.user, collection, roles.TO_EDIT_BANK)
     context["tallies"] = selectors.tallies(collection) if context["may_see_board"] else []
@@ -144,7 +144,7 @@ def pending(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_POST
 def cancel(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Stop the answering."""
-    question = asking.cancel(_question(request, slug, battle_id), by=request.user)
+    question = actions.cancel(_question(request, slug, battle_id), by=request.user)
     return redirect("arena:battle", slug, question.battle.pk)
 
 
@@ -157,9 +157,9 @@ def go_on(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     if question.pause_reason and not form.has_model:
         raise PermissionDenied("A topic developer may let it ask more.")
     if question.pause_reason:
-        asking.go_on(question, more_calls=CALLS, more_dollars=DOLLARS)
+        actions.go_on(question, more_calls=CALLS, more_dollars=DOLLARS)
     else:
-        asking.go_on(question)
+        actions.go_on(question)
     return redirect("arena:battle", slug, battle_id)
 
 
@@ -171,7 +171,7 @@ def adopt(request: HtmxRequest, slug: str, question_id: int) -> HttpResponse:
         messages.warning(request, str(form.errors["query_id"][0]))
         return redirect("arena:ask", slug)
     try:
-        topic = asking.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
+        topic = actions.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
         messages.success(request, f"Topic {topic.query_id} is in the collection: pool passages for it next.")
     except ArenaError as refusal:
         messages.warning(request, str(refusal))

@@ -11,8 +11,7 @@ from django.core.paginator import Paginator
 
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, reason_of, stored_answers
-from rubricweb.arena.asking import SYSTEMS
-from rubricweb.arena.battles import count_unseen
+from rubricweb.arena.battles import SYSTEMS, count_unseen
 from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
 from rubricweb.arena.rubric import AskedItem, Coverage, coverages
 from rubricweb.banks.models import Bank

@@ -15,8 +15,7 @@ from grading.measures.base import Rows
 from grading.measures.cover import cover, covered_items, weighted_cover
 from grading.segmentation import PassagesOf, response_passages
 from grading.types import FAILED, MISSING, Item, Passage, Ratings, Topic
-from rubricweb.autojudge.model import Graded
-from rubricweb.autojudge.settings import GradeText, Query
+from rubricweb.autojudge.model import Graded, GradeText, Query
 
 MEASURES: dict[str, tuple[type, str]] = {
     "NUGGET_COVERAGE": (float, "share of a topic's items with a grade of at least grade_threshold"),

@@ -13,7 +13,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.adjudication import CellKey
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.ratable import has_absent_runs, is_left_out
 from rubricweb.corpus.access import collection_for, pooled_passage

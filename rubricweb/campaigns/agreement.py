@@ -23,7 +23,7 @@ from grading.statistics.mean_intervals import ConfidenceInterval, statistic_inte
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.assessor_ratings import CellKey, CountedRating, ratings
+from rubricweb.campaigns.adjudication import CellKey, CountedRating, ratings
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool

@@ -9,8 +9,6 @@ class CampaignsConfig(AppConfig):
         from rubricweb.banks import access
         from rubricweb.campaigns.blinding import cells_to_rate, held_by_rating
         from rubricweb.grades import visibility
-        from rubricweb.jobs import kinds
 
-        kinds.register_duty("rubricweb.campaigns.progress.announce_done")
         visibility.register(cells_to_rate)
         access.register_guard(held_by_rating)

@@ -12,10 +12,17 @@ from django.db.models.functions import Substr
 from grading.types import USUAL_MIN_GRADE, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item, ItemRevision
-from rubricweb.campaigns.adjudication import alike, decisions_of, ratings_by_person, standing
-from rubricweb.campaigns.assessor_ratings import CellKey, Ratings, ratings
-from rubricweb.campaigns.cards import OF_WHOLE_SCALE, Meanings, meanings_of
+from rubricweb.campaigns.adjudication import (
+    CellKey,
+    Ratings,
+    alike,
+    decisions_of,
+    ratings,
+    ratings_by_person,
+    standing,
+)
 from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, Decision, Turn, new_uid
+from rubricweb.campaigns.ratable import OF_WHOLE_SCALE, Meanings, meanings_of
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.models import Grade

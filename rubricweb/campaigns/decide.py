@@ -13,7 +13,6 @@ from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.accounts import roles
 from rubricweb.campaigns import access, adjudication
 from rubricweb.campaigns.adjudication import ratings_by_person
-from rubricweb.campaigns.cards import Meanings
 from rubricweb.campaigns.conflicts import (
     Query,
     conflicts,
@@ -25,6 +24,7 @@ from rubricweb.campaigns.conflicts import (
 )
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.ratable import Meanings
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import Context, HtmxRequest, offer_undo, page_or_part, parse_id

@@ -207,26 +207,18 @@ def _candidate(campaign: Campaign, person: User) -> NextTurn | None:
 
     Cells that they rated elsewhere come last; without them nobody might finish the campaign.
     """
-    rows = _next_turn(campaign.pk, person.pk)
+    key = (campaign.pk, person.pk)
+    rows = _first_of((_theirs(*key), *_others(*key)), *key)
     if rows and NextTurn(*rows[0]).has_absent_runs:
-        rows = _next_counted_turn(campaign, person)
+        away = left_out_turns(campaign)
+        rows = _first_of([turns.exclude(away) for turns in _unrated_first(*key)], *key, away=away)
     elif rows and NextTurn(*rows[0]).was_rated:
         rows = _next_unrated_turn(campaign.pk, person.pk)
     return NextTurn(*rows[0]) if rows else None
 
 
-def _next_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
-    return _first_of((_theirs(campaign, person), *_others(campaign, person)), campaign, person)
-
-
 def _next_unrated_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
     return _first_of(_unrated_first(campaign, person), campaign, person)
-
-
-def _next_counted_turn(campaign: Campaign, person: User) -> QuerySet[Turn, Any]:
-    """Return what `_next_unrated_turn` returns, without passages that no accepted run brings."""
-    places, away = (campaign.pk, person.pk), left_out_turns(campaign)
-    return _first_of([turns.exclude(away) for turns in _unrated_first(*places)], *places, away=away)
 
 
 def _unrated_first(campaign: int, person: int) -> list[QuerySet[Turn]]:

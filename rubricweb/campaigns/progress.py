@@ -23,7 +23,7 @@ from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.campaigns.ratable import unasked
 from rubricweb.campaigns.selectors import PACE_OF, pace
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions as webhooks
 from rubricweb.webhooks.models import Announced, EventType
 
 State = Turn.State
@@ -199,7 +199,7 @@ def _person_rows(campaign: Campaign) -> tuple[PersonRow, ...]:
 
 def announce_done() -> int:
     """Announce each campaign that is done once, and return how many. Workers call it every few seconds."""
-    listeners = outbox.listened_to(EventType.CAMPAIGN_DONE).items()
+    listeners = webhooks.listened_to(EventType.CAMPAIGN_DONE).items()
     done = [campaign for collection, since in listeners for campaign in _done(collection, since)]
     return sum(_announce(campaign) for campaign in done)
 
@@ -225,6 +225,6 @@ def _announce(campaign: Campaign) -> bool:
         named = {"id": campaign.pk, "name": campaign.name, "is_closed": not campaign.is_open}
         page = reverse("campaigns:campaigns", args=[collection.slug])
         details = {"campaign": named, "bank": {"id": campaign.bank_id, "name": campaign.bank.name}}
-        api = outbox.api_address("campaign", collection.slug, campaign.pk)
-        outbox.write(collection, EventType.CAMPAIGN_DONE, {**details, "page": page, "api": api})
+        api = webhooks.api_address("campaign", collection.slug, campaign.pk)
+        webhooks.write(collection, EventType.CAMPAIGN_DONE, {**details, "page": page, "api": api})
     return is_new

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.campaigns import access, actions, leases, progress, selectors
-from rubricweb.campaigns.cards import Meanings, meanings_of
 from rubricweb.campaigns.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.models import Campaign, CampaignCell
+from rubricweb.campaigns.ratable import Meanings, meanings_of
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for

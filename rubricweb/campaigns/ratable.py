@@ -1,4 +1,6 @@
-"""What people can rate in campaigns: items with their grades, without the cells that are left out.
+"""What people can rate in campaigns: items with their grades, and passages as an assessor sees them.
+
+What people can rate in campaigns: items with their grades, without the cells that are left out.
 
 A campaign hands out a cell no more once only runs that are not accepted bring its passage, or its wording has
 become secret.
@@ -6,23 +8,31 @@ become secret.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from grading.types import ItemKind, Outcome
+from grading.types import ItemKind, Outcome, Purpose
+from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
-from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
+from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ordering import Floats
-from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.models import Collection, Passage, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades import human_ratings
+from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.models import Grade
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn
+from rubricweb.grades.verification import PassageSegment, highlighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +124,174 @@ def _left_out(collection: Collection) -> Q:
     for topic, passages in collection_pool(collection).left_out.items():
         places |= Q(topic=topic, passage__in=passages)
     return places
+
+
+Meanings = tuple[tuple[int, str], ...]
+"""(rating, what it means), the highest first."""
+
+OF_WHOLE_SCALE: Meanings = (
+    (5, "fully"),
+    (4, "with small gaps"),
+    (3, "in part"),
+    (2, "is related"),
+    (1, "is hardly related"),
+    (0, "not at all"),
+)
+
+
+def meanings_of(config: GraderConfig | None) -> Meanings:
+    """Return what ratings mean on the grader's scale: UMBRELA's labels 0 to 3, or support of a nugget."""
+    if config is None or scale_of(config) == WHOLE_SCALE:
+        return OF_WHOLE_SCALE
+    lowest, highest = scale_of(config)
+    return tuple(
+        (rating, name_of(config, rating) or f"{rating} of {highest}")
+        for rating in range(highest, lowest - 1, -1)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """One cell as an assessor sees it."""
+
+    cell: CampaignCell
+    turn: Turn
+    event: HumanGrade | None
+    """The person's latest event for the cell."""
+    seen: int
+    grade: Grade | None
+    """The grader's; None if the person may not see it yet, or there is none."""
+    answer: str
+    segments: tuple[PassageSegment, ...]
+    uid: UUID
+
+    @property
+    def is_rated(self) -> bool:
+        return self.event is not None
+
+    @property
+    def hides_grader(self) -> bool:
+        return _hides_grader(self.turn)
+
+    @property
+    def meanings(self) -> Meanings:
+        return meanings_of(self.cell.config)
+
+    @property
+    def waits(self) -> bool:
+        """The person has not handed in the cell."""
+        return not self.turn.is_done
+
+    @property
+    def differs(self) -> bool:
+        """The person and the grader are at least two levels apart."""
+        own = None if self.event is None else self.event.rating
+        graders = None if self.grade is None else self.grade.rating
+        return own is not None and graders is not None and abs(own - graders) > 1
+
+    @property
+    def marks(self) -> str:
+        """Where the answer stands in the passage, as scripts count characters: "12-40 52-80"."""
+        at, spans = 0, []
+        for segment in self.segments:
+            end = at + len(segment.text.encode("utf-16-le")) // 2
+            spans += [f"{at}-{end}"] if segment.is_answer else []
+            at = end
+        return " ".join(spans)
+
+    @property
+    def is_answer_in_passage(self) -> bool:
+        return any(segment.is_answer for segment in self.segments)
+
+
+@dataclass(frozen=True, eq=False)
+class PassageCard:
+    """One passage with those of its cells that a person has."""
+
+    cards: tuple[Card, ...]
+    """The cells in the order of the campaign."""
+    current: Card
+    """The one that the keys are for."""
+
+    @property
+    def topic(self) -> Topic:
+        return self.current.cell.topic
+
+    @property
+    def passage(self) -> Passage:
+        return self.current.cell.passage
+
+    @property
+    def is_blind(self) -> bool:
+        return any(card.hides_grader for card in self.cards)
+
+
+def passage_cards(cards: Sequence[Card], *, current: int = 0) -> tuple[PassageCard, ...]:
+    """Put together what follows each other of one passage.
+
+    The keys are for the cell with key `current` where it is there, else for the first that waits.
+    """
+    together = groupby(cards, lambda card: (card.cell.topic_id, card.cell.passage_id))
+    groups = [sorted(group, key=lambda card: card.turn.order) for _, group in together]
+    return tuple(_passage_card(group, current) for group in groups)
+
+
+def _passage_card(cards: list[Card], current: int) -> PassageCard:
+    named = [card for card in cards if card.cell.pk == current]
+    waiting = [card for card in cards if card.waits]
+    return PassageCard(tuple(cards), (named or waiting or cards)[0])
+
+
+def cards_of(turns: Sequence[Any], person: User) -> tuple[Card, ...]:
+    """Return a card of each turn, which is annotated with `last_number`."""
+    unread = [turn.cell.human_cell for turn in turns if turn.last_number and turn.event is None]
+    events = human_ratings.latest_by_cell(person, unread)
+    shows = [turn.cell for turn in turns if not _hides_grader(turn)]
+    answers = graded(shows)
+    for turn in turns:
+        turn.event = turn.event or events.get(turn.cell.human_cell)
+    return tuple(_card(turn, *answers.get(turn.cell_id, (None, ""))) for turn in turns)
+
+
+def _hides_grader(turn: Turn) -> bool:
+    return turn.is_blind and turn.rating is None
+
+
+def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
+    event = turn.event
+    return Card(
+        cell=turn.cell,
+        turn=turn,
+        event=None if event is None or event.is_withdrawn else event,
+        seen=event.number if event else 0,
+        grade=grade,
+        answer=answer,
+        segments=highlighted(turn.cell.passage.text, answer),
+        uid=new_uid(),
+    )
+
+
+def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]:
+    """Return, by cell key, the grader's rating and the answer that it extracted.
+
+    An answer may also come from the same model by another prompt.
+    """
+    graders = {cell: cell.config for cell in cells if cell.config is not None}
+    places = Q(pk__in=())
+    for cell, config in graders.items():
+        places |= Q(revision=cell.revision_id, passage=cell.passage_id, config__llm=config.llm)
+    by_place = defaultdict(list)
+    for row in Grade.objects.filter(places).select_related("config") if graders else ():
+        by_place[row.revision_id, row.passage_id, row.config.llm].append(row)
+    return {
+        cell.pk: _graded_by(config, by_place[cell.revision_id, cell.passage_id, config.llm])
+        for cell, config in graders.items()
+    }
+
+
+def _graded_by(config: GraderConfig, rows: Iterable[Grade]) -> tuple[Grade | None, str]:
+    usable = [row for row in rows if row.outcome != Outcome.FAILED or row.config_id == config.pk]
+    grade = next((row for row in usable if row.config_id == config.pk), None)
+    extracted = [row for row in usable if row.config.purpose == Purpose.EXTRACT]
+    answers = [row.answer for row in (grade, *extracted) if row and row.outcome != Outcome.FAILED]
+    return grade, next(filter(None, answers), "")

@@ -15,10 +15,18 @@ from django.db.models.functions import Coalesce
 
 from grading.topic_attributes import DrawnTopic
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.cards import Card, PassageCard, cards_of, passage_cards
 from rubricweb.campaigns.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
-from rubricweb.campaigns.ratable import has_absent_runs, is_left_out, unasked, unasked_secrets
+from rubricweb.campaigns.ratable import (
+    Card,
+    PassageCard,
+    cards_of,
+    has_absent_runs,
+    is_left_out,
+    passage_cards,
+    unasked,
+    unasked_secrets,
+)
 from rubricweb.core.models import JsonList
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.human_models import HumanGrade

@@ -8,7 +8,7 @@ Imports nothing of Django. docs/help/programs.md shows it in use.
 """
 
 from rubricweb.client.clients import AsyncClient, Client
-from rubricweb.client.errors import (
+from rubricweb.client.core import (
     ChangedMeanwhile,
     ClientError,
     Conflict,

@@ -12,11 +12,13 @@ from uuid import UUID
 
 from rubricweb.client import rows
 from rubricweb.client.core import (
+    JobEnded,
     Listing,
     Params,
     Pause,
     Request,
     Steps,
+    StillRunning,
     answered,
     document,
     lines,
@@ -24,7 +26,6 @@ from rubricweb.client.core import (
     upload,
     write,
 )
-from rubricweb.client.errors import JobEnded, StillRunning
 
 ENDED = ("done", "failed", "cancelled")
 """States of a job in which nothing more happens."""

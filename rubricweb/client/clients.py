@@ -15,6 +15,7 @@ from rubricweb.client.core import (
     LOST,
     Answer,
     Listing,
+    Misconfigured,
     NextLine,
     Opening,
     Pause,
@@ -27,7 +28,6 @@ from rubricweb.client.core import (
     listing,
     resume,
 )
-from rubricweb.client.errors import Misconfigured
 
 API = "/api/v1/"
 TOKEN, ADDRESS = "RUBRIC_TOKEN", "RUBRIC_URL"

@@ -1,7 +1,12 @@
-"""Load the demo collection through the same actions as any other, with a run, a call and what it shares."""
+"""Load the demo collection through the same actions as any other, and grade it with a very small model."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -11,18 +16,20 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils import timezone
 
+from grading.graders.hf_model import SMOLLM2, SOURCE, copies_folder, gguf_file
 from grading.submissions import parse_rules
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.corpus.actions import CollectionSettings, change_settings
 from rubricweb.corpus.duplicates import search_now
 from rubricweb.corpus.models import OFFICIAL, Collection, Response, Run
 from rubricweb.corpus.official import put_official_board
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.import_collection import ImportFiles, import_collection
-from rubricweb.grades.models import JobChunk
+from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.raters import raters
 from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
@@ -171,3 +178,64 @@ def _receive(call: Call, name: str, described: Described) -> Submission:
     path, team = Path(FILES / f"{name}.jsonl"), name.partition("_")[0]
     upload = Sent(path.name, [path.read_bytes()])
     return receive(call, upload, team=team, by=User.objects.get(username=team), described=described)
+
+
+MODELS = {"smollm2": SMOLLM2}
+"""The values of `make demo MODEL=...`."""
+PROMPTS = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
+OPTIONS = {"constrained": True}
+"""Asked openly, the model takes five times as long for a nugget, and nine ratings of ten stay the same
+(`bench/demo_constrained.py`)."""
+UNPACK = (
+    "import sys, pathlib; from grading.graders import gguf, hf_model; "
+    "gguf.keep_copies_in(pathlib.Path(sys.argv[2])); hf_model.load(sys.argv[1], hf_model.CAUSAL)"
+)
+
+
+def check_model(name: str) -> None:
+    """Raise GraderUnavailable if the model is not installed."""
+    gguf_file(MODELS[name])
+
+
+@contextmanager
+def unpacked_meanwhile(name: str) -> Iterator[None]:
+    """Have another process unpack the model during the block, if it was not unpacked before.
+
+    That takes as long as loading the demo collection; a worker that is quicker waits for it.
+    """
+    folder = copies_folder()
+    if folder is None or any(folder.glob(f"{MODELS[name]}-*/{SOURCE}")):
+        yield
+        return
+    command = [sys.executable, "-c", UNPACK, MODELS[name], str(folder)]
+    process = subprocess.Popen(  # noqa: S603
+        command, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield
+        process.wait()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def grade_with_model(collection: Collection, name: str) -> list[GradingJob]:
+    """Make the model the collection's grader, and start a job for each prompt with missing grades.
+
+    The baseline's grades stay. The collection's name says how small the model is. What people ask for goes
+    before these jobs.
+    """
+    by = User.objects.get(username="developer")
+    chosen = CollectionSettings(
+        name=collection.name,
+        description=collection.description,
+        min_relevant=collection.min_relevant,
+        grader_backend="hf_causal",
+        grader_llm=MODELS[name],
+        grader_prompts=PROMPTS,
+        grader_options=OPTIONS,
+    )
+    if collection.grader_llm != chosen.grader_llm:
+        named = replace(chosen, name=f"{collection.name} (graded by a very small model)")
+        change_settings(collection, named, by=by)
+    return start_grading(collection, by=by, priority=GradingJob.Priority.LOW)

@@ -26,8 +26,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns import actions as queue
 from rubricweb.campaigns.actions import CampaignPlan, close_campaign, open_campaign
-from rubricweb.campaigns.adjudication import decide
-from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.adjudication import CellKey, decide
 from rubricweb.campaigns.leases import MOST_HELD, hand_back, take_missing
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import Choice

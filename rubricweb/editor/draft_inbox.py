@@ -174,17 +174,13 @@ def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, SimilarTex
     nearest_items: dict[int, SimilarText] = {}
     for kind in {draft.request.kind for draft in drafts}:
         same = [draft for draft in drafts if draft.request.kind == kind]
-        existing = _item_texts(bank, topic, kind)
+        items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
+        existing = list(items.values_list("revision__text", flat=True))
         hits = near_duplicates([draft.text for draft in same], existing)
         for draft in reversed(same):  # of several with the same words, only the first may be like nothing
             if hits and hits[-1].text == draft.text:
                 nearest_items[draft.pk] = hits.pop()
     return nearest_items
-
-
-def _item_texts(bank: Bank, topic: Topic, kind: str) -> list[str]:
-    items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
-    return list(items.values_list("revision__text", flat=True))
 
 
 def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:

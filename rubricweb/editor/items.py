@@ -302,7 +302,7 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
     try:
         verified = change_answer_key(item, texts=mine, seen=seen, by=request.user)
     except Conflict as conflict:
-        return _both_keys(request, conflict.item, mine)
+        return _answer_key_page(request, conflict.item, answer_key_form(conflict.item, mine=mine), mine=mine)
     messages.success(request, _saved(verified))
     return after_change(request, item)
 
@@ -316,11 +316,6 @@ def _answer_key_page(
         "theirs": banks.last_change(item) if mine is not None else None,
     }
     return form_response(request, PAGE, context, status=0 if mine is None else 409)
-
-
-def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpResponse:
-    """Show the other person's key above the user's own; the form now has the version seen."""
-    return _answer_key_page(request, item, answer_key_form(item, mine=mine), mine=mine)
 
 
 def _saved(verified: VerificationCounts) -> str:

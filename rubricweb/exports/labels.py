@@ -28,7 +28,7 @@ from rubricweb.exports.selectors import joined
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.raters import AddressForm
 from rubricweb.grades.visibility import count_ratings, visible_human_grades
-from rubricweb.leaderboards.board.per_topic_files import FORMATS
+from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.board import Mean, answered_topics, board, run_names, score_table, scores_of
 from rubricweb.support.board_page import BoardForm
 from rubricweb.support.labels import SupportRater, labels_by, statements_of
@@ -197,11 +197,11 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     """Download scores by topic or labels as qrels, by the parameters of the board, or all labels as JSONL."""
     collection = collection_for(request.user, slug)
     rater, rule = BoardForm(request.GET).offer(collection)
-    form = request.GET.get("format") or next(iter(FORMATS))
-    if file not in FILES or form not in FORMATS:
+    form = request.GET.get("format") or next(iter(PER_TOPIC))
+    if file not in FILES or form not in PER_TOPIC:
         raise Http404("No such file of support.")
     if file == "scores":
-        lines = FORMATS[form](score_rows(collection, rater, rule))
+        lines = PER_TOPIC[form](score_rows(collection, rater, rule))
     else:
         lines = qrels_lines(collection, rater) if file == "qrels" else label_lines(collection)
     of = (rater.key, rule.value) if file == "scores" else (rater.key,) if file == "qrels" else ("labels",)

@@ -27,7 +27,7 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.leaderboards.board.scores import secret_wordings
-from rubricweb.review.evidence import (
+from rubricweb.review.problems import (
     EvidenceForm,
     EvidenceItem,
     EvidenceQuery,

@@ -16,8 +16,8 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import Uids, topic_labels
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.scores import NOTHING, Basis, basis
-from rubricweb.leaderboards.board.types import BoardSpec
 
 UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
 

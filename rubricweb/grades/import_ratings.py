@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 from uuid import UUID, uuid5
 
-from django.apps import apps
+from django.conf import settings
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string
 
@@ -173,7 +173,7 @@ class WorkImporter(Protocol):
 
 
 def importer_of(content: Content) -> type[WorkImporter]:
-    """Return the class that imports the content, named as `imports` by the app of a room above."""
+    """Return the class that imports the content, which `settings.IMPORTERS` names."""
     importer: type[WorkImporter] = import_string(_paths()[content])
     return importer
 
@@ -185,8 +185,7 @@ def registered_kinds() -> Kinds:
 
 def _paths() -> dict[Content, str]:
     """Return the dotted paths of the importers, unloaded, so that other processes do not wait for them."""
-    own = (getattr(app, "imports", {}) for app in apps.get_app_configs())
-    return {Content(name): path for paths in own for name, path in paths.items()}
+    return {Content(name): path for name, path in settings.IMPORTERS.items()}
 
 
 def in_portions(values: Iterable[Any]) -> Iterator[list[Any]]:

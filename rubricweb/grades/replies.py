@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, cast
 
 import numpy as np
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Length
@@ -212,18 +213,10 @@ def _cell(row: Grade) -> Pair:
 Rule = Callable[[int, Iterable[int], Iterable[int]], Iterable[tuple[int, int]]]
 """Function from a topic, wordings and passages to those of their cells whose replies are never dropped."""
 
-_rules = ["rubricweb.grades.replies.rated_cells"]
-
-
-def keep_also(rule: str) -> None:
-    """Let a room above name replies that stay, when its app is ready; `rule` is the full name of a Rule."""
-    if rule not in _rules:
-        _rules.append(rule)
-
 
 def rules() -> list[Rule]:
     """Import the rules, which are loaded only where replies are dropped."""
-    return [cast("Rule", import_string(name)) for name in _rules]
+    return [cast("Rule", import_string(name)) for name in settings.KEPT_REPLIES]
 
 
 BLOCKS_AT_ONCE = 20

@@ -38,9 +38,9 @@ from grading.statistics.rank_intervals import Order, order
 from grading.types import MIN_RATING, Importance, Ratings, TrecEval
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.trec_order import CACHED_ORDERS, trec_places, trec_rows
 
 CACHED_TOPIC_SCORES = 20_000
-CACHED_ORDERS = 2_000
 CACHED_TABLES = 64
 
 Uids = tuple[str, ...]
@@ -300,7 +300,7 @@ def _judged_scores(topic: TopicPool, measure: MeasureSpec, level: int) -> Scores
 @lru_cache(maxsize=CACHED_ORDERS)
 def _ranked_judgments(topic: TopicPool, version: TrecEval) -> NDArray[np.int16]:
     """Return the judgment of each passage that a run ranks, shape (runs, depth), in trec_eval's order."""
-    judged, places = topic.judgments_by_row(NOT_POOLED), _trec_places(topic, version)
+    judged, places = topic.judgments_by_row(NOT_POOLED), trec_places(topic, version)
     rows = topic.rankings.rows if places is None else np.take_along_axis(topic.rankings.rows, places, axis=1)
     return take_rows(judged.astype(np.int16), rows, outside=NOT_POOLED)
 
@@ -334,52 +334,6 @@ def _scored(
 def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
     pairs = zip(topic.doc_ids, labels.tolist(), strict=True)
     return {doc_id: label for doc_id, label in pairs if label >= 0}
-
-
-@lru_cache(maxsize=CACHED_ORDERS)
-def trec_rows(topic: TopicPool, version: TrecEval) -> NDArray[np.int32]:
-    """Return `ranked_rows` in trec_eval's order."""
-    places = _trec_places(topic, version)
-    return topic.ranked_rows if places is None else np.take_along_axis(topic.ranked_rows, places, axis=1)
-
-
-@lru_cache(maxsize=CACHED_ORDERS)
-def ordered_otherwise(topic: TopicPool) -> NDArray[np.bool_]:
-    """Return whether trec_eval 9 and 10 order each run's passages differently, shape (runs,)."""
-    scores = np.sort(topic.rankings.scores, axis=1)
-    with np.errstate(over="ignore"):
-        single = scores.astype(np.float32)
-    is_close = (single[:, 1:] == single[:, :-1]) & (scores[:, 1:] != scores[:, :-1])
-    if not is_close.any():
-        return np.asarray(is_close.any(axis=1))
-    usual = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    orders = (_trec_places(topic, version) for version in TrecEval)
-    nine, ten = (usual if places is None else places for places in orders)
-    return np.asarray((nine != ten).any(axis=1))
-
-
-@lru_cache(maxsize=CACHED_ORDERS)
-def _trec_places(topic: TopicPool, version: TrecEval) -> NDArray[np.intp] | None:
-    """Return the places of each run's passages by score, then id, both descending.
-
-    Scores are in single precision for trec_eval 9. Shape (runs, depth); None where all runs have their
-    passages in that order already.
-    """
-    with np.errstate(over="ignore"):
-        values: Scores = topic.rankings.scores
-        if version is TrecEval.NINE:
-            values = values.astype(np.float32).astype(np.float64)
-    runs = np.flatnonzero((values[:, 1:] >= values[:, :-1]).any(axis=1))
-    if not len(runs):
-        return None
-    known_ids = topic.known_ids
-    of_id = np.empty(len(known_ids) + 1, dtype=np.int64)
-    of_id[sorted(range(len(known_ids)), key=known_ids.__getitem__)] = np.arange(len(known_ids))
-    of_id[-1] = -1  # after the end
-    places = np.broadcast_to(np.arange(values.shape[1]), values.shape).copy()
-    scores = np.where(np.isnan(values[runs]), -np.inf, values[runs])
-    places[runs] = np.lexsort((-of_id[topic.rankings.rows[runs]], -scores), axis=1)
-    return places
 
 
 @dataclass(frozen=True, eq=False)

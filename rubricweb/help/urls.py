@@ -1,10 +1,10 @@
 from django.urls import path
 
-from rubricweb.help import views
+from rubricweb.help import pages
 
 app_name = "help"
 urlpatterns = [
-    path("", views.index, name="index"),
-    path("search/", views.search, name="search"),
-    path("<path:page>/", views.page, name="page"),
+    path("", pages.index, name="index"),
+    path("search/", pages.search, name="search"),
+    path("<path:page>/", pages.page, name="page"),
 ]

@@ -14,12 +14,11 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.leaderboards import board_plots
+from rubricweb.leaderboards import plots
 from rubricweb.leaderboards.actions import reading
-from rubricweb.leaderboards.board import provenance, selectors
-from rubricweb.leaderboards.board.types import Board, BoardRow
-from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
+from rubricweb.leaderboards.board import Board, BoardRow, provenance, selectors
 from rubricweb.leaderboards.forms import BoardForm
+from rubricweb.leaderboards.plots import Dot, DotAxis, Spread
 from rubricweb.plots.cells import shade
 from rubricweb.submissions import access
 from rubricweb.submissions.models import Submission
@@ -80,7 +79,7 @@ def own_scores(collection: Collection, team: str) -> OwnScores | None:
         return None
     rows = [row for row in board.rows if row.run_id in names]
     spreads = [Spread(row.score, row.low, row.high) for row in rows if row.score is not None]
-    axis = board_plots.dot_axis(spreads)
+    axis = plots.dot_axis(spreads)
     runs = tuple(_own_run(row, names[row.run_id], axis, _places(board)) for row in rows)
     if not runs:
         return None

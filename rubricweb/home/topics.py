@@ -30,7 +30,7 @@ from rubricweb.grades.models import GradingJob
 from rubricweb.grades.raters import GraderForm, Rater, raters, select_at_once
 from rubricweb.grades.selectors import GraderRow, banks, graders
 from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, item_columns, topic_facts
-from rubricweb.review.flags.selectors import open_by_topic
+from rubricweb.review.flags import open_by_topic
 from rubricweb.review.grid import address_kept
 
 ABOUT_CHARS = 240

@@ -1,4 +1,4 @@
-"""The kinds of work: each room registers one class for each of its kinds when its app is ready."""
+"""The kinds of work: `settings.KINDS_OF_WORK` names the class of each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, Min, Model, OuterRef, QuerySet
 from django.db.models.functions import Now
@@ -157,28 +158,9 @@ class TaskKind(Kind[T]):
         """Tell the browsers once the change is committed."""
 
 
-_classes: list[str] = []
-_duties: list[str] = []
-
-
-def register(path: str) -> None:
-    """Register a kind by the dotted path of its class.
-
-    The class is imported on first use, since most processes run no work.
-    """
-    _classes.append(path)
-
-
-def register_duty(path: str) -> None:
-    """Have every worker call a function, given by its path, every few seconds beside its work.
-
-    It queues work that follows from the state of the database. Any number of workers may call it at once.
-    """
-    _duties.append(path)
-
-
 def do_duties() -> None:
-    for path in _duties:
+    """Do what every worker does every few seconds, such as queue the work that the database calls for."""
+    for path in settings.WORKER_DUTIES:
         import_string(path)()
 
 
@@ -187,13 +169,13 @@ def get(name: str) -> Kind[Any]:
 
 
 def registered() -> tuple[Kind[Any], ...]:
-    return tuple(map(_made, _classes))
+    return tuple(map(_made, settings.KINDS_OF_WORK))
 
 
 def near(row: Model) -> Iterator[Kind[Any]]:
     """Yield the kinds of the app of `row` first, so that looking up its kind imports no other app's code."""
     room = f"{row._meta.app_config.name}."
-    return map(_made, sorted(_classes, key=lambda path: not path.startswith(room)))
+    return map(_made, sorted(settings.KINDS_OF_WORK, key=lambda path: not path.startswith(room)))
 
 
 def kind_of(work: LeasedWork) -> Kind[Any]:

@@ -1,4 +1,4 @@
-"""The list of jobs in a collection: each room registers a Listing for its kind of work."""
+"""The list of jobs in a collection: `settings.JOB_LISTINGS` names a Listing for each kind of work."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
@@ -186,21 +187,13 @@ class ListedJob:
         return self.listing.does(self.job)
 
 
-_paths: list[str] = []
-
-
-def register(path: str) -> None:
-    """Register a Listing or TaskListing by its dotted path; it is imported on first use."""
-    _paths.append(path)
-
-
 @cache
 def _registered() -> tuple[Listing | TaskListing, ...]:
-    return tuple(map(import_string, _paths))
+    return tuple(map(import_string, settings.JOB_LISTINGS))
 
 
 def get(kind: str) -> Listing | TaskListing | None:
-    """Return the listing of a kind; None for a kind that nobody registered."""
+    """Return the listing of a kind; None for an unknown kind."""
     return next((listing for listing in _registered() if listing.kind == kind), None)
 
 
@@ -218,9 +211,7 @@ def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLin
 
 def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
     """Return lines for the latest of these jobs or tasks of one kind."""
-    from rubricweb.jobs.waiting import (
-        WaitingLine,  # loads the queue; rooms register their listings at the start
-    )
+    from rubricweb.jobs.waiting import WaitingLine  # loads the queue
 
     if isinstance(listing, Listing):
         return [_line_of_job(row) for row in _rows(listing, rows)]

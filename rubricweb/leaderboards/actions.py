@@ -23,9 +23,16 @@ from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
 from rubricweb.leaderboards import rank_changes
-from rubricweb.leaderboards.board import provenance, selectors, sentences
+from rubricweb.leaderboards.board import (
+    Board,
+    BoardError,
+    BoardRow,
+    ColumnScore,
+    provenance,
+    selectors,
+    sentences,
+)
 from rubricweb.leaderboards.board.columns import COLUMNS, Column, Further, Place, at, columns_of
-from rubricweb.leaderboards.board.types import Board, BoardError, BoardRow, ColumnScore
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.models import PublicBoard
 

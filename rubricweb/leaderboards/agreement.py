@@ -33,8 +33,8 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.scores import NOTHING, topic_items_of
-from rubricweb.leaderboards.board.types import BoardSpec
 
 MAX_ANSWERS = 100
 MOST_ANSWERS = 5

@@ -36,12 +36,6 @@ def binary_table(agreements: Sequence[Agreement], *, min_grade: int, min_relevan
     return from_mappings(_binary_lines(agreements, min_grade, min_relevant), stated)
 
 
-def graded_table(agreement: Agreement, *, min_relevant: int) -> DataTable:
-    """Return a box a label and judgment."""
-    stated = _statements([agreement.labeller], min_relevant=min_relevant)
-    return from_mappings(_graded_lines(agreement, min_relevant), stated)
-
-
 def thresholds_table(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> DataTable:
     lines = [
         {**_labeller(labeller), "min_answers": needed, "min_grade": grade, "kappa": kappa}
@@ -210,7 +204,8 @@ def graded(agreement: Agreement, *, min_relevant: int) -> PrintedTable:
         "fixed pairing: with the judgment that the papers pair it with, chosen beforehand",
     )
     legend = ((Mark.TIED, "most frequent label of a judgment"),)
-    data = graded_table(agreement, min_relevant=min_relevant)
+    stated = _statements([agreement.labeller], min_relevant=min_relevant)
+    data = from_mappings(_graded_lines(agreement, min_relevant), stated)
     return PrintedTable(agreement.labeller.label, columns, tuple(lines), 1, notes, legend=legend, data=data)
 
 

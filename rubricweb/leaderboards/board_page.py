@@ -23,14 +23,21 @@ from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.grades import visibility
-from rubricweb.leaderboards import board_plots, rank_changes
+from rubricweb.leaderboards import plots, rank_changes
+from rubricweb.leaderboards.board import (
+    Board,
+    BoardCorrelation,
+    BoardRow,
+    BoardTopic,
+    provenance,
+    selectors,
+    sentences,
+)
 from rubricweb.leaderboards.board import columns as board_columns
-from rubricweb.leaderboards.board import provenance, selectors, sentences
 from rubricweb.leaderboards.board.columns import Column, Place, changed, is_ranked
 from rubricweb.leaderboards.board.scores import parting_topics
-from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardTopic
-from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
+from rubricweb.leaderboards.plots import Dot, DotAxis, Spread
 from rubricweb.plots.cells import shade
 
 PAGE = "leaderboards/board.html"
@@ -193,7 +200,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
     is_mixed = _is_mixed(current.rows)
     columns = board_columns.columns_of(current)
     spreads = {row.run_id: _spread(row, rendering) for row in current.rows}
-    axis = board_plots.dot_axis([spread for spread in spreads.values() if spread])
+    axis = plots.dot_axis([spread for spread in spreads.values() if spread])
     return {
         "board": current,
         "rendering": rendering,
@@ -253,7 +260,7 @@ def _lines(
     origins = selectors.run_origins(current.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
     lines = []
-    for row, n_rows in zip(rows, board_plots.band_rows([row.is_behind for row in rows]), strict=True):
+    for row, n_rows in zip(rows, plots.band_rows([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
         is_banded = has_bands and row.is_behind is not None
         line = Line(
@@ -262,7 +269,7 @@ def _lines(
             axis.dot(spread) if axis and spread else None,
             rendering.changes.get(row.run_id),
             "" if moved is None else "up" if moved > 0 else "down" if moved < 0 else "score",
-            band=board_plots.BANDS[bool(row.is_behind)] if is_banded else "",
+            band=plots.BANDS[bool(row.is_behind)] if is_banded else "",
             band_rows=n_rows if is_banded else 0,
             numbers=tuple(column.cell(row) for column in on_page),
             topics=tuple(
@@ -298,7 +305,7 @@ def _agreement(other: BoardCorrelation, current: Board, name: str) -> dict[str, 
         "n_runs": other.kendall.n,
         "tau": other.kendall.value if enough else None,
         "reason": other.kendall.reason if enough else "",
-        "scatter": board_plots.scatter(pairs, first, (other.measure, name)) if len(pairs) > 1 else None,
+        "scatter": plots.scatter(pairs, first, (other.measure, name)) if len(pairs) > 1 else None,
     }
 
 
@@ -308,8 +315,8 @@ def _parting(current: Board) -> list[Parting]:
     return [
         Parting(
             current.topics[place],
-            board_plots.ticks([row.by_topic[place] for row in current.rows if row.rank == 1], low, high),
-            board_plots.ticks([row.by_topic[place] for row in current.rows if row.rank != 1], low, high),
+            plots.ticks([row.by_topic[place] for row in current.rows if row.rank == 1], low, high),
+            plots.ticks([row.by_topic[place] for row in current.rows if row.rank != 1], low, high),
         )
         for place in parting_topics(current.topics, current.rows)
     ]
@@ -322,7 +329,7 @@ def official_tables(collection: Collection) -> list[OfficialTable]:
         axis = (
             None
             if official.is_rank
-            else board_plots.dot_axis([Spread(value) for value in official.values.values()])
+            else plots.dot_axis([Spread(value) for value in official.values.values()])
         )
         best = sorted(official.scores, key=lambda tag: (-official.scores[tag], tag))
         rows = [

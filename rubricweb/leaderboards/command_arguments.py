@@ -21,8 +21,7 @@ from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import scored_graders
-from rubricweb.leaderboards.board import lookup
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic, lookup
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
 

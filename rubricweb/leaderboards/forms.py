@@ -28,8 +28,7 @@ from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, graders_of, scored_graders
-from rubricweb.leaderboards.board import lookup, provenance
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic, lookup, provenance
 from rubricweb.leaderboards.by_attribute import offered_slices
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from rubricweb.grades.models import MatrixStamp
 from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import Kind
 from rubricweb.jobs.leases import Lease
+from rubricweb.leaderboards.board import Board
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.models import BoardWatch
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions as webhooks
 from rubricweb.webhooks.models import EventType
 
 AT_MOST_EVERY = dt.timedelta(minutes=1)
@@ -75,7 +75,7 @@ def queue_changed() -> int:
 
 def _watches() -> Iterator[BoardWatch]:
     """Yield the watches of collections with a webhook that asks for them, when their next message is due."""
-    banks = Bank.objects.filter(collection__in=[*outbox.listened_to(EventType.BOARD_MOVED)])
+    banks = Bank.objects.filter(collection__in=[*webhooks.listened_to(EventType.BOARD_MOVED)])
     watches = {watch.bank_id: watch for watch in BoardWatch.objects.filter(bank__in=banks)}
     lately = timezone.now() - AT_MOST_EVERY
     for bank in banks.select_related("collection"):
@@ -138,6 +138,6 @@ def _tell(watch: BoardWatch, current: Board, now: Standing) -> None:
         "measure": current.spec.measure.name,
         "runs": {"all": len(now), "moved": len(moved), "rescored": len(changed)},
         "page": reverse("leaderboards:board", args=[collection.slug]) + query,
-        "api": outbox.api_address("leaderboard", collection.slug) + query,
+        "api": webhooks.api_address("leaderboard", collection.slug) + query,
     }
-    outbox.write(collection, EventType.BOARD_MOVED, details)
+    webhooks.write(collection, EventType.BOARD_MOVED, details)

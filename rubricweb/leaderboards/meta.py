@@ -33,12 +33,11 @@ from rubricweb.grades.configs import WHOLE_SCALE, default_min_grade, kinds_of, s
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec, judgment_table
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards.board import lookup
+from rubricweb.leaderboards.board import BoardError, BoardSpec, lookup
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.lookup import parse_measure
 from rubricweb.leaderboards.board.scores import Basis, items_stamp
 from rubricweb.leaderboards.board.selectors import judged_by, of_judgments
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 
 JUDGMENTS = "judgments"
 """The name, in addresses, of the boards that human judgments make."""

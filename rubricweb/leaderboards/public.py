@@ -25,10 +25,10 @@ from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards import actions
 from rubricweb.leaderboards.actions import Document, left_out, row_of
+from rubricweb.leaderboards.board import BoardError, BoardRow
 from rubricweb.leaderboards.board.columns import COLUMNS, Cell, Column, Further, Place, at
-from rubricweb.leaderboards.board.types import BoardError, BoardRow
-from rubricweb.leaderboards.board_plots import BANDS, Dot, DotAxis, Spread, band_rows, dot_axis
 from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.leaderboards.plots import BANDS, Dot, DotAxis, Spread, band_rows, dot_axis
 from rubricweb.plots.cells import shade
 
 SORTS = ("", "score", "run")

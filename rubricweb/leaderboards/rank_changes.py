@@ -16,8 +16,7 @@ from typing import Any
 from django.utils import timezone
 
 from rubricweb.core.http import parse_id
-from rubricweb.leaderboards.board import sentences
-from rubricweb.leaderboards.board.types import Board, BoardRow
+from rubricweb.leaderboards.board import Board, BoardRow, sentences
 
 NAMED = 3
 """So many moves are spoken; more would talk over the reader."""

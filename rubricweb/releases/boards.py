@@ -35,12 +35,11 @@ from rubricweb.grades.selectors import banks_graded_by, graders, scored_graders
 from rubricweb.grades.visibility import visible_human_grades
 from rubricweb.leaderboards import agreement_tables
 from rubricweb.leaderboards.agreement import agreements, labellers
-from rubricweb.leaderboards.board import files, lookup, per_topic_files, provenance
+from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, files, lookup, provenance
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
 from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, labelled_heat_map
-from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
+from rubricweb.releases.parts import Contents, Part, ReleaseFile, counted, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
 """Columns beside the measure that ranks the runs, by Rubric-Qrels."""
@@ -109,7 +108,7 @@ def board_files(contents: Contents) -> Iterator[ReleaseFile]:
         for kind in ("tsv", "tex"):
             lines = files.BOARD_LINES[kind]
             yield text_file(f"boards/{stem}.{kind}", about, partial(_timeless, lines, leaderboard))
-        for kind in per_topic_files.FORMATS:
+        for kind in files.PER_TOPIC:
             yield text_file(f"boards/{stem}.{kind}", f"{about}, by topic", partial(_value_lines, spec, kind))
 
 
@@ -217,8 +216,8 @@ def _board_json(leaderboard: Board) -> list[str]:
 
 def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
     """Yield the lines by the shown names of runs, whatever the order in the database."""
-    rows = sorted(per_topic_files.value_rows(spec), key=lambda row: row.run_tag)
-    return per_topic_files.FORMATS[kind](rows)
+    rows = sorted(files.value_rows(spec), key=lambda row: row.run_tag)
+    return files.PER_TOPIC[kind](rows)
 
 
 def _heat_map(spec: BoardSpec, *, title: str) -> str:

@@ -33,9 +33,9 @@ from rubricweb.leaderboards.actions import Document, document_of, publish_docume
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.releases import boards, parts, readme
-from rubricweb.releases.contents import Contents, Names, Part, ReleaseFile, ReleaseOptions, contents_of
 from rubricweb.releases.models import Release
-from rubricweb.webhooks import outbox
+from rubricweb.releases.parts import Contents, Names, Part, ReleaseFile, ReleaseOptions, contents_of
+from rubricweb.webhooks import actions as webhooks
 from rubricweb.webhooks.models import EventType
 
 VERSION = 1
@@ -278,9 +278,9 @@ def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) 
 def _tell(release: Release, written: WrittenRelease) -> None:
     named = {"id": release.pk, "title": release.title, "sha256": written.sha256, "bytes": written.size}
     collection = release.collection
-    api = outbox.api_address("release", collection.slug, release.pk)
+    api = webhooks.api_address("release", collection.slug, release.pk)
     details = {"release": named, "page": release.get_absolute_url(), "api": api}
-    outbox.write(collection, EventType.RELEASE_MADE, details)
+    webhooks.write(collection, EventType.RELEASE_MADE, details)
 
 
 def _documents(contents: Contents) -> list[tuple[str, Document]]:

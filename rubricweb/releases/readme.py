@@ -16,7 +16,7 @@ from rubricweb.corpus.models import Run
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.missing import Missing, failed_cells, missing_cells
 from rubricweb.releases.boards import board_specs
-from rubricweb.releases.contents import Contents, Part, counted
+from rubricweb.releases.parts import Contents, Part, counted
 
 if TYPE_CHECKING:
     from rubricweb.releases.bundle import WrittenFile

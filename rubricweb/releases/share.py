@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import groupby
+
 from django import forms
 from django.contrib import messages
 from django.http import FileResponse, HttpResponse, HttpResponseBase, QueryDict
@@ -15,16 +18,19 @@ from rubricweb.corpus.models import Collection
 from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
 from rubricweb.exports.views import FlagsExportForm
 from rubricweb.grades import visibility
+from rubricweb.grades.visibility import Refused, refuse_sums
+from rubricweb.home.home import Checklist, checklist_of
 from rubricweb.leaderboards.actions import new_board
-from rubricweb.leaderboards.board import per_topic_files
+from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.public import PublishForm
-from rubricweb.releases import access, actions, selectors
+from rubricweb.releases import access, actions, readme
 from rubricweb.releases.bundle import PARTS
-from rubricweb.releases.contents import Names
 from rubricweb.releases.models import Release
+from rubricweb.releases.parts import Names, Part, ReleaseOptions, contents_of
+from rubricweb.releases.readme import Remark
 
 PAGE = "releases/share.html"
 SHOWN_LOSSES = 500
@@ -100,15 +106,15 @@ def _for_organizers(
     )
     unsaved = Release(collection=collection, title=collection.name)
     release = ReleaseForm(_submitted(request, "release"), instance=unsaved)
-    preview = selectors.preview(collection)
-    if release.is_bound and release.is_valid() and not preview.refusal:
+    contents = preview(collection)
+    if release.is_bound and release.is_valid() and not contents.refusal:
         return redirect(actions.start_release(release.save(commit=False), by=request.user))
     if board.is_bound and is_valid and board.is_valid():
         made = board.publish(collection, query=query_of(form), by=request.user)
         if made:
             return _with_new(request, made)
-    context: dict[str, object] = {"publish_form": board, "release_form": release, "preview": preview}
-    context |= {"published": collection.public_boards.all(), "releases": selectors.releases(collection)}
+    context: dict[str, object] = {"publish_form": board, "release_form": release, "preview": contents}
+    context |= {"published": collection.public_boards.all(), "releases": releases(collection)}
     if new := new_board(collection, request.GET.get("new", "")):
         context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
     return context
@@ -125,7 +131,7 @@ def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[s
         "summary": qrels_summary(labels.spec),
         "file_name": qrels_name(labels.spec),
         "shown": SHOWN_LOSSES,
-        "board_losses": per_topic_files.LOSSES,
+        "board_losses": files.LOSSES,
     }
 
 
@@ -145,7 +151,7 @@ def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     row = access.release_for(request.user, slug, release_id)
     context = {
         "opened": row,
-        "parts": selectors.parts_of(row),
+        "parts": parts_of(row),
         "total": len(PARTS),
         "boards": row.boards.all(),
     }
@@ -165,7 +171,7 @@ def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpRespon
 
 @require_safe
 def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
-    """Which made-up name is whose."""
+    """Download which made-up name is whose."""
     row = access.release_for(request.user, slug, release_id)
     lines = Names(**row.names).lines()
     response = HttpResponse("".join(f"{line}\n" for line in lines), content_type="text/tab-separated-values")
@@ -182,3 +188,60 @@ def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     actions.delete_release(row, by=request.user)
     messages.success(request, f"The release {row} is deleted. Its frozen boards stay.")
     return redirect("releases:share", slug)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRow:
+    part: Part
+    size: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A release before it is made: its parts with sizes, what is open, and what is left out."""
+
+    rows: list[PreviewRow]
+    checklist: Checklist
+    left_out: list[Remark]
+    refusal: str
+    """Why no release can be made now; empty if one can."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartFiles:
+    """A part of a release that was made."""
+
+    title: str
+    files: list[dict[str, object]]
+    size: int
+    """Bytes."""
+
+
+def preview(collection: Collection) -> Preview:
+    """Preview a release with the runs, so that their number shows before the form takes them."""
+    contents, checklist = contents_of(collection, ReleaseOptions(has_runs=True)), checklist_of(collection)
+    with contents.names.reading():
+        try:
+            refuse_sums(collection)
+            refusal = ""
+        except Refused as error:
+            refusal = str(error)
+        rows = [PreviewRow(part, part.size(contents)) for part in PARTS]
+        return Preview(rows, checklist, readme.left_out(contents), refusal)
+
+
+def releases(collection: Collection) -> list[Release]:
+    """Return the newest first, without the lists of their files."""
+    rows = collection.releases.select_related("by").defer("files", "names", "left_out")
+    return list(rows)
+
+
+def parts_of(release: Release) -> list[PartFiles]:
+    titles = {part.name: part.title for part in PARTS}
+    order = list(titles)
+    files = sorted(release.files, key=lambda file: (order.index(file["part"]), file["name"]))
+    return [
+        PartFiles(titles[name], rows, sum(row["size"] for row in rows))
+        for name, listed in groupby(files, key=lambda file: file["part"])
+        if (rows := list(listed))
+    ]

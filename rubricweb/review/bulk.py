@@ -39,8 +39,8 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.jobs.progress import Price
 from rubricweb.review.grid import INSET, GridForm, inset_frame, kept_fields
+from rubricweb.review.selectors import GridQuery
 from rubricweb.review.selectors.grid import TopicGrid, topic_grid
-from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.window import GridColumn
 
 MOST_CELLS = 5_000

@@ -36,10 +36,11 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import GraderForm, Rater, raters
 from rubricweb.grades.verification import verdicts_on
 from rubricweb.grades.visibility import hidden_of_cell
-from rubricweb.review import access, selectors
+from rubricweb.review import access
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.grid import INSET, GridForm, address_kept, inset_frame
 from rubricweb.review.models import Subject
+from rubricweb.review.selectors.cell import cell_of_grid, cell_view
 
 
 class CellForm(forms.Form):
@@ -217,7 +218,7 @@ def _respond(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse
         rater = form.offer(raters(item.bank))
         form.offer_versions(item.bank)
         query = form.query(at=(passage.pk, item.pk))
-        cell = selectors.one_cell(item.bank, item.topic, rater, query, request.user)
+        cell = cell_of_grid(item.bank, item.topic, rater, query, request.user)
         template, context = "review/_saved.html", {**address_kept(request), "saving": saving, "cell": cell}
     return render(request, template, context, status=STATUS[type(saving.refusal)])
 
@@ -230,7 +231,7 @@ def _source(request: HtmxRequest) -> Source:
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
-    cell = selectors.cell(item, passage, rater)
+    cell = cell_view(item, passage, rater)
     own_and_others = cell_ratings(item, passage, request.user, rater)
     return {
         **inset_frame(request, item.bank, item.topic),

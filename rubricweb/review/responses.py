@@ -24,8 +24,8 @@ from rubricweb.grades.raters import GraderForm, Rater, covered_from, raters
 from rubricweb.grades.topic_ratings import ratings_of
 from rubricweb.review import access
 from rubricweb.review.grid import INSET, inset_frame
+from rubricweb.review.selectors import GridQuery
 from rubricweb.review.selectors.grid import columns_for, graded_by_kind
-from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.window import GridColumn
 
 

@@ -21,7 +21,7 @@ from rubricweb.jobs import queue
 from rubricweb.jobs.worker import work_on
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions as webhooks
 from rubricweb.webhooks.models import EventType
 
 IN_REQUEST_BYTES = 200_000
@@ -156,9 +156,9 @@ def receive(
 def _tell_received(submission: Submission, *, is_late: bool) -> None:
     named = {"id": submission.pk, "team": submission.team, "task": submission.call.task, "is_late": is_late}
     collection = submission.call.collection
-    api = outbox.api_address("submission", collection.slug, submission.pk)
+    api = webhooks.api_address("submission", collection.slug, submission.pk)
     details = {"submission": named, "page": submission.get_absolute_url(), "api": api}
-    outbox.write(collection, EventType.SUBMISSION_RECEIVED, details)
+    webhooks.write(collection, EventType.SUBMISSION_RECEIVED, details)
 
 
 def team_named(call: Call, team: str) -> str:

@@ -26,8 +26,8 @@ from rubricweb.grades.engine import monitor
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
 from rubricweb.jobs.steering import LimitsForm
+from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
-from rubricweb.plots.svg import Picture
 from rubricweb.support import actions, labelling
 from rubricweb.support.actions import Asking, NothingToAsk
 from rubricweb.support.agreement import agreement

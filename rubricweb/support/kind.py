@@ -28,7 +28,7 @@ from rubricweb.support import actions, labels
 from rubricweb.support.actions import Asking, judge_for
 from rubricweb.support.labels import Citation, citation_of, failed, missing, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions as webhooks
 
 SENTENCE_CHARS = 150
 """Characters of an answer's sentence, about as in TREC RAG."""
@@ -113,7 +113,7 @@ class SupportLabels(ChunkKind[SupportChunk]):
 
     def on_finished(self, job: SupportJob) -> None:
         collection = job.judge.collection
-        outbox.job_ended(job, collection, kind="support", page=lazy(job.get_absolute_url, str)())
+        webhooks.job_ended(job, collection, kind="support", page=lazy(job.get_absolute_url, str)())
 
     def job_changed(self, job: SupportJob) -> None:
         events.publish(job.judge.collection.channel, "progress")

@@ -40,7 +40,7 @@ from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.systems import actions, retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
 from rubricweb.systems.retrieval import open_corpus
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions as webhooks
 
 TEMPLATE_CHARS = 600
 """Characters of a prompt without its passages, about as in the longest published ones."""
@@ -240,7 +240,7 @@ class Systems(ChunkKind[SystemChunk]):
 
     def on_finished(self, job: SystemJob) -> None:
         page = reverse_lazy("systems:made", args=[job.collection.slug, job.run_id])
-        outbox.job_ended(job, job.collection, kind="run", page=page)
+        webhooks.job_ended(job, job.collection, kind="run", page=page)
 
     def job_changed(self, job: SystemJob) -> None:
         events.publish(job.collection.channel, "progress")

@@ -11,8 +11,7 @@ from playwright.sync_api import expect
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate
-from rubricweb.campaigns.adjudication import decide
-from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.adjudication import CellKey, decide
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import Choice
 from rubricweb.grades.raters import raters

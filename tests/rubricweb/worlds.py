@@ -22,8 +22,7 @@ from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggesti
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.adjudication import decide
-from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.adjudication import CellKey, decide
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Response

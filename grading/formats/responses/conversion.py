@@ -57,9 +57,8 @@ _SOURCES = {
 def converted(response: Response, dialect: Dialect, topic_text: str = "") -> tuple[JsonDict, list[str]]:
     """Return the JSON object of the response in a dialect, and what was dropped or made up, item by item.
 
-    BioGen's is the document of its run with this result as the only one. `topic_text` fills in what TREC RAG
-    asks for, where the file did not say it. Raises `BadFormat` for a run tag or
-    a topic's id with white space.
+    BioGen's is the document of its run with this result as the only one. `topic_text` is for TREC RAG, which
+    asks for it. Raises `BadFormat` for a run tag or a topic's id with white space.
     """
     for name, identity in (("run tag", response.run_tag), ("topic's id", response.query_id)):
         if not is_one_word(identity):
@@ -99,9 +98,8 @@ class _Conversion:
     def line(self, layout: Layout) -> JsonDict:
         """Return the JSON object of any dialect but BioGen's."""
         parts = self._parts()
-        takes_text = bool({"topic", "narrative"} & {*layout.expected})
-        if self.topic_text and takes_text and parts.metadata.get("narrative") is None:
-            parts.metadata["narrative"] = self.topic_text
+        if {"topic", "narrative"} & {*layout.expected} and parts.metadata.get("narrative") is None:
+            parts.metadata.update({"narrative": self.topic_text} if self.topic_text else {})
         if self.stays:
             content = dict(self.response.foreign)
         elif layout.has_metadata:
@@ -352,9 +350,8 @@ def write_responses(
     """Write one JSON object a line, or BioGen's document; gzip where the name ends in `.gz`.
 
     A response that was read from a file of this dialect is written as it was read, unknown keys included, but
-    for fields that have changed since. `topic_texts`, by query id, fill in what TREC RAG asks for and the
-    file did not say. `losses` says what another dialect cannot say. Raises `BadFormat` for
-    ids that the reader refuses, and for responses of several runs as BioGen's document.
+    for fields that have changed since; `topic_texts` are by query id. `losses` says what another dialect cannot
+    say. Raises `BadFormat` for ids that the reader refuses, and for several runs as BioGen's document.
     """
     texts = topic_texts or {}
     contents = (converted(response, dialect, texts.get(response.query_id, ""))[0] for response in responses)

@@ -16,9 +16,9 @@ from rest_framework.response import Response
 
 from grading.types import Importance, ItemKind
 from rubricweb.accounts import roles
-from rubricweb.api.base import IF_MATCH, ListResource, Resource, require_valid, seen_version
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
+from rubricweb.api.resources import IF_MATCH, ListResource, Resource, require_valid, seen_version
 from rubricweb.banks import access, actions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.banks.versions import NAME_CHARS, name_version

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from rubricweb.api.base import AnyMedia, ListResource, Resource, Row, limited_to
+from rubricweb.api.resources import AnyMedia, ListResource, Resource, Row, limited_to
 from rubricweb.core import streams
 from rubricweb.core.http import parse_id
 from rubricweb.corpus import models

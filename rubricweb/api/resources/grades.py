@@ -18,9 +18,9 @@ from rest_framework.response import Response
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.accounts import roles
-from rubricweb.api.base import ListResource, Resource, Row
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
+from rubricweb.api.resources import ListResource, Resource, Row
 from rubricweb.banks.models import Item
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection

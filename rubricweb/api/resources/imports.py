@@ -15,11 +15,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from rubricweb.accounts import roles
-from rubricweb.api.base import ListResource, Resource, documents, require_valid
 from rubricweb.api.idempotency import KEY, Upload, done_once, uploaded_once
 from rubricweb.api.models import Token
-from rubricweb.api.problems import RequestProblem
-from rubricweb.api.uploads import NAME, PARSERS, bodies, files_of
+from rubricweb.api.requests import NAME, PARSERS, RequestProblem, bodies, files_of
+from rubricweb.api.resources import ListResource, Resource, documents, require_valid
 from rubricweb.imports import access, actions, queries, undo
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import

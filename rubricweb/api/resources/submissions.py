@@ -19,10 +19,10 @@ from rest_framework.response import Response
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import TEAM_CHARS
-from rubricweb.api.base import AnyMedia, ListResource, Resource, documents
 from rubricweb.api.idempotency import KEY, Upload, uploaded_once
 from rubricweb.api.models import Token
-from rubricweb.api.uploads import NAME, PARSERS, bodies, described, files_of
+from rubricweb.api.requests import NAME, PARSERS, bodies, described, files_of
+from rubricweb.api.resources import AnyMedia, ListResource, Resource, documents
 from rubricweb.corpus.models import Run
 from rubricweb.submissions import access, actions, files
 from rubricweb.submissions.access import Desk

@@ -27,7 +27,7 @@ from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import SET_BACK, Lease
 from rubricweb.jobs.worker import CONNECTION_LOST, close_dead_connections
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions as webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -90,8 +90,8 @@ class Grading(ChunkKind[JobChunk]):
     def on_finished(self, job: GradingJob) -> None:
         slug = job.collection.slug
         page = format_lazy("{}?job={}", reverse_lazy("grades:jobs", args=[slug]), job.pk)
-        api = outbox.api_address("job", slug, job.pk)
-        outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
+        api = webhooks.api_address("job", slug, job.pk)
+        webhooks.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
     def on_resumed(self, job: GradingJob) -> None:
         progress.reset_breaker(job)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 from django.template import Context
 
-from rubricweb.help.contents import help_for
+from rubricweb.help.pages import help_for
 
 register = template.Library()
 

@@ -22,8 +22,8 @@ from rubricweb.grades.scoring import (
     rank_intervals,
     resolved,
 )
+from rubricweb.leaderboards.board import BoardSpec, Top
 from rubricweb.leaderboards.board.scores import Basis, TopicItems, basis, score_units
-from rubricweb.leaderboards.board.types import BoardSpec, Top
 
 
 @dataclass(frozen=True, eq=False)

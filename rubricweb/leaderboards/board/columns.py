@@ -15,8 +15,7 @@ from grading.formats.tables import TextCell, Value
 from grading.measures import registry
 from rubricweb.core.templatetags.core import percent
 from rubricweb.core.templatetags.core import score as score_text
-from rubricweb.leaderboards.board import provenance, sentences
-from rubricweb.leaderboards.board.types import Board, BoardRow, RunEstimate
+from rubricweb.leaderboards.board import Board, BoardRow, RunEstimate, provenance, sentences
 
 STDERR = "\N{PLUS-MINUS SIGN} std. err."
 FIRST = ("run_tag", "rank", "score", "stderr", "n_topics", "n_answered")

@@ -39,8 +39,8 @@ from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.topic_ratings import UNJUDGED, judged
+from rubricweb.leaderboards.board import BoardSpec, EstimateSample, RunEstimate
 from rubricweb.leaderboards.board.scores import Basis, TopicItems, answered, parts
-from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
 
 MOST_UNSAMPLED = 0.05
 """The share of a board's items that may lie outside the draws, where they widen the intervals."""

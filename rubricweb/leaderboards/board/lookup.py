@@ -27,7 +27,7 @@ from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, graders, scored_graders
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureColumn
+from rubricweb.leaderboards.board import BoardError, BoardSpec, MeasureColumn
 from rubricweb.support import board as support
 
 Word = TypeVar("Word", bound=StrEnum)

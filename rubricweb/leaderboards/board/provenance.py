@@ -15,11 +15,10 @@ from rubricweb.grades.configs import threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import sentences
+from rubricweb.leaderboards.board import Board, BoardSpec, Counted, MeasureColumn, sentences
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.lookup import distinct_labels
 from rubricweb.leaderboards.board.scores import items_stamp, n_hidden, n_secret
-from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, MeasureColumn
 
 Json = dict[str, object]
 

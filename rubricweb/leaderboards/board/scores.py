@@ -34,7 +34,7 @@ from rubricweb.grades.scoring import (
     topic_scores,
 )
 from rubricweb.grades.selectors import graded_items
-from rubricweb.leaderboards.board.types import BoardRow, BoardSpec, BoardTopic, MeasureColumn
+from rubricweb.leaderboards.board import BoardRow, BoardSpec, BoardTopic, MeasureColumn
 from rubricweb.support import board as support
 
 Fields = tuple[int, str, str, float, str]
@@ -259,7 +259,9 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
 
     NaN for a run that waits for no grade.
     """
-    waiting = _topics_at_work(base)
+    states = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING)
+    jobs = GradingJob.objects.filter(collection=base.spec.collection, config=base.spec.config)
+    waiting = topics_of(jobs.filter(state__in=states))
     totals = np.zeros((2, len(base.pool.run_tags)))
     if waiting:
         for topic, items in base.units():
@@ -276,12 +278,6 @@ def missing_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]
     top = grades.pool.ranked_rows[:, :k]
     of_top = take_rows(missing, top).sum(axis=1)
     return np.array([of_top, (top >= 0).sum(axis=1) * len(uids)], dtype=np.int64)
-
-
-def _topics_at_work(base: Basis) -> set[int]:
-    states = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING)
-    jobs = GradingJob.objects.filter(collection=base.spec.collection, config=base.spec.config)
-    return topics_of(jobs.filter(state__in=states))
 
 
 def counting_topics(

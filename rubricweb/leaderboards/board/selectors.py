@@ -22,7 +22,17 @@ from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.graders.calibration_cards import status
-from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table, ordered_otherwise
+from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
+from rubricweb.grades.trec_order import ordered_otherwise
+from rubricweb.leaderboards.board import (
+    Board,
+    BoardCorrelation,
+    BoardRow,
+    BoardSpec,
+    ColumnScore,
+    Counted,
+    MeasureColumn,
+)
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.scores import (
     Basis,
@@ -37,15 +47,6 @@ from rubricweb.leaderboards.board.scores import (
     score_units,
     scores_by_topic,
     topics_without_items,
-)
-from rubricweb.leaderboards.board.types import (
-    Board,
-    BoardCorrelation,
-    BoardRow,
-    BoardSpec,
-    ColumnScore,
-    Counted,
-    MeasureColumn,
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
 

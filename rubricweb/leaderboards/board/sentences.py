@@ -9,7 +9,7 @@ from grading.statistics.cover_estimate import COVER_CELLS, LEVEL
 from grading.statistics.cover_sample import A_RUN
 from grading.statistics.max_t import ALPHA, POWER
 from rubricweb.grades.human_models import Draw
-from rubricweb.leaderboards.board.types import EstimateSample, Top
+from rubricweb.leaderboards.board import EstimateSample, Top
 
 NAMED = 3
 """So many runs that are first with equal scores are named."""

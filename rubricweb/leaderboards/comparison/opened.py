@@ -19,9 +19,9 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import topic_labels
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.scores import NOTHING
-from rubricweb.leaderboards.board.types import BoardSpec
 
 HIDDEN = -3
 """A grade that the reader may not see before they rate its cell."""

@@ -24,16 +24,15 @@ from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
 from rubricweb.grades.selectors import graders_of
-from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards import plots
+from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.sentences import headline, resolution
-from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.by_attribute import board_by_attribute, score_sheet, sliceable
-from rubricweb.leaderboards.comparison import changes, plots
+from rubricweb.leaderboards.comparison import changes, sentences
 from rubricweb.leaderboards.comparison import pair as pairs
-from rubricweb.leaderboards.comparison.selectors import sentences
 from rubricweb.leaderboards.comparison.then import Then
 from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, AnalysisForm, GraderField
 

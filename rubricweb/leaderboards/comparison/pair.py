@@ -14,12 +14,11 @@ from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.models import Run
 from rubricweb.corpus.official import scores_of_run
 from rubricweb.grades.scoring import span
+from rubricweb.leaderboards import comparison, plots
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, certainty
 from rubricweb.leaderboards.by_attribute import sliceable
-from rubricweb.leaderboards.comparison import plots, selectors
-from rubricweb.leaderboards.comparison.opened import Opened, opened_topic
-from rubricweb.leaderboards.comparison.selectors import (
+from rubricweb.leaderboards.comparison import (
     Floats,
     RunComparison,
     TopicPair,
@@ -28,6 +27,7 @@ from rubricweb.leaderboards.comparison.selectors import (
     redrawn_means,
     topic_pairs,
 )
+from rubricweb.leaderboards.comparison.opened import Opened, opened_topic
 
 ALL_RUNS = "mean of all runs"
 
@@ -108,8 +108,8 @@ class Pair:
     def verdict(self) -> str:
         """The board's own sentence on this pair, or on this run."""
         if self.comparison is None:
-            return selectors.verdict_on_run(self.scored, self.a)
-        return selectors.verdict(self.comparison, self.a_tag, self.b_tag)
+            return comparison.verdict_on_run(self.scored, self.a)
+        return comparison.verdict(self.comparison, self.a_tag, self.b_tag)
 
     @property
     def facts(self) -> str:
@@ -117,9 +117,9 @@ class Pair:
         if not self.topics:
             return ""
         if self.comparison is None:
-            score = f"{selectors.number(ours)}{self._interval}"
-            return f"{self._rank}{score}; {ALL_RUNS} {selectors.number(theirs)}."
-        return selectors.scores_and_difference(self.comparison, ours, theirs)
+            score = f"{comparison.number(ours)}{self._interval}"
+            return f"{self._rank}{score}; {ALL_RUNS} {comparison.number(theirs)}."
+        return comparison.scores_and_difference(self.comparison, ours, theirs)
 
     @property
     def _sides(self) -> tuple[list[float], list[float]]:
@@ -138,7 +138,7 @@ class Pair:
         if certain is None or np.isnan(certain.intervals.low[self.a]):
             return ""
         ends = (
-            selectors.number(float(side[self.a])) for side in (certain.intervals.low, certain.intervals.high)
+            comparison.number(float(side[self.a])) for side in (certain.intervals.low, certain.intervals.high)
         )
         return f", 95 % {' to '.join(ends)}"
 

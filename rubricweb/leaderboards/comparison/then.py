@@ -1,23 +1,44 @@
-"""One board then and now: which runs have another score, which topics that comes from, and why."""
+"""One board then and now, with its tables: runs that score differently, the topics behind it, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from django.urls import reverse
 
-from grading.formats.tables import PrintedTable
+from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
+from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import Piece, word_diff
-from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards import plots
+from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.sentences import headline
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.comparison import change_tables, changes, plots
-from rubricweb.leaderboards.comparison.changes import Explained, MovedRow
+from rubricweb.leaderboards.comparison import changes
+from rubricweb.leaderboards.comparison.changes import UNTOLD, CellChange, Explained, MovedRow
+from rubricweb.leaderboards.influence import Line, possible, signed
 
 SHOWN_PARTS = 40
+SHOWN_CELLS = 8
+RUN_COLUMNS = (
+    "Run",
+    "Rank before",
+    "Possible before",
+    "Rank after",
+    "Possible after",
+    "Moved",
+    "p",
+    "Score before",
+    "Score after",
+    "Difference",
+)
+GAIN = (
+    "max-T test over topics of what the runs gain on the mean of all runs, each board in standard "
+    "deviations of its runs' means"
+)
+METHOD = f"possible: ranks that the topics leave open; p: {GAIN}"
 SHADES = 5
 """The number of shades of a score by topic above 0: as many as there are grades."""
 
@@ -231,15 +252,87 @@ class Then:
         )
 
     def run_table(self, query: str = "") -> PrintedTable:
+        """Return every run with its places and scores; a link explains its difference."""
         pks = dict(zip(self.after.run_tags, self.after.base.pool.run_pks, strict=True))
-        sheet = change_tables.run_sheet(self.moved, lambda tag: f"?{query}&a={pks[tag]}")
-        return replace(sheet, data=change_tables.run_data(self.before, self.after, self.moved))
+        lines = [
+            (
+                TextCell(row.run_tag, href=f"?{query}&a={pks[row.run_tag]}"),
+                TextCell(str(row.rank_before)),
+                TextCell(possible(row.possible_before)),
+                TextCell(str(row.rank_after)),
+                TextCell(possible(row.possible_after)),
+                TextCell(_moved(row.rose), Mark.TIED if row.is_sure else Mark.NONE),
+                TextCell(number(row.p)),
+                TextCell(number(row.before)),
+                TextCell(number(row.after)),
+                TextCell(signed(row.difference)),
+            )
+            for row in self.moved
+        ]
+        legend, data = ((Mark.TIED, "clear"),), self._run_data()
+        return PrintedTable("Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=legend, data=data)
+
+    def _run_data(self) -> DataTable:
+        lines: list[Line] = [
+            {
+                "run_tag": row.run_tag,
+                "rank_before": row.rank_before,
+                **_possible("before", row.possible_before),
+                "rank_after": row.rank_after,
+                **_possible("after", row.possible_after),
+                "rose": row.rose,
+                "p": row.p,
+                "is_sure": int(row.is_sure),
+                "score_before": row.before,
+                "score_after": row.after,
+                "difference": row.difference,
+            }
+            for row in self.moved
+        ]
+        return from_mappings(lines, [*self._statements(), ("p", GAIN)])
 
     def reason_table(self, opened: OpenedRun) -> PrintedTable:
-        tag, parts = opened.row.moved.run_tag, opened.parts
-        data = change_tables.reason_data(self.before, self.after, parts, tag)
-        sheet = change_tables.reason_sheet(parts[: opened.n_shown], tag, self.after.spec.bank)
-        return replace(sheet, data=data)
+        """Return what each item adds to the run's difference, with the cells that made it."""
+        run_tag, rows, bank = opened.row.moved.run_tag, opened.parts[: opened.n_shown], self.after.spec.bank
+        is_items = any(row.text for row in rows)
+        heads = ("Item", "Topic") if is_items else ("Topic",)
+        pairs = "Pairs" if is_items else "Passages labelled otherwise"
+        note = (
+            "ratings (of passages: labels) before and after the arrow, a dash for none; one number alone is "
+            "the same on both boards, and counts on one"
+        )
+        return PrintedTable(
+            f"Why {run_tag} differs",
+            (*heads, "Change", "Adds to the score", pairs),
+            tuple(_reason(row, bank, is_items=is_items) for row in rows),
+            len(heads) + 1,
+            (note,),
+            n_notes=1,
+            data=self._reason_data(opened),
+        )
+
+    def _reason_data(self, opened: OpenedRun) -> DataTable:
+        """Return a line a part: their contributions sum to the difference of the run's scores."""
+        lines: list[Line] = [
+            {
+                "run_tag": opened.row.moved.run_tag,
+                "topic": row.query_id,
+                "text": UNTOLD if row.is_secret else row.text,
+                "change": row.cause,
+                "contribution": row.contribution,
+                "cells": "" if row.is_secret else " ".join(_cell_text(cell) for cell in row.cells),
+            }
+            for row in opened.parts
+        ]
+        cells = "passage:before:after, ratings (of labels: labels), none where there is none"
+        return from_mappings(lines, [*self._statements(), ("cells", cells)])
+
+    def _statements(self) -> list[tuple[str, str]]:
+        """Return what the board after stands on, and what was different before."""
+        ours = provenance.scored_statements(self.after)
+        theirs = dict(provenance.scored_statements(self.before))
+        was = [(f"before: {name}", theirs[name]) for name, value in ours if theirs.get(name, value) != value]
+        return [*ours, *was]
 
     def dots_file(self) -> str:
         """Return the plot of the runs as an SVG file."""
@@ -268,3 +361,40 @@ def _shade(score: float | None) -> int:
     if score is None:
         return -1
     return 0 if score <= 0 else min(SHADES, 1 + int(score * SHADES))
+
+
+def _reason(row: Explained, bank: Bank | None, *, is_items: bool) -> tuple[TextCell, ...]:
+    grid = reverse("review:topic", args=[bank.pk, row.topic_id], query={"view": "grid"}) if bank else ""
+    cells = [_cell(cell, row, bank) for cell in row.cells[:SHOWN_CELLS]]
+    if len(row.cells) > len(cells):
+        cells.append((f"and {len(row.cells) - len(cells)} more", ""))
+    links = tuple(cells) if any(href for _, href in cells) else ()
+    texts = TextCell(", ".join(text for text, _ in cells), links=links)
+    query_id = TextCell(row.query_id, href="" if is_items else grid)
+    names = (TextCell(row.text, href=grid), query_id) if is_items else (query_id,)
+    return (*names, TextCell(row.cause), TextCell(signed(row.contribution)), texts)
+
+
+def _cell(cell: CellChange, row: Explained, bank: Bank | None) -> tuple[str, str]:
+    values = dict.fromkeys((cell.before, cell.after))
+    texts = (str(value) if value >= 0 else "\N{EN DASH}" for value in values)
+    text = f"{cell.doc_id} " + " \N{RIGHTWARDS ARROW} ".join(texts)
+    if bank is None or cell.passage_id is None or row.item_id is None:
+        return text, ""
+    return text, reverse("review:cell", args=[bank.pk, row.topic_id, cell.passage_id, row.item_id])
+
+
+def _moved(rose: int) -> str:
+    return f"up {rose}" if rose > 0 else f"down {-rose}" if rose else "\N{EN DASH}"
+
+
+def _possible(when: str, ranks: tuple[int, int] | None) -> Line:
+    """Return the ranks that the topics leave open."""
+    first, last = ranks or (None, None)
+    return {f"rank_{when}_first": first, f"rank_{when}_last": last}
+
+
+def _cell_text(cell: CellChange) -> str:
+    return ":".join(
+        (cell.doc_id, *(str(value) if value >= 0 else "none" for value in (cell.before, cell.after)))
+    )

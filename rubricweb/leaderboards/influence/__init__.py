@@ -1,1 +1,382 @@
-"""How a board depends on single items, on what was graded, on the pool's teams, on who wrote the items."""
+"""Each item: how hard it is, whether it tells good from bad, and what the board would be without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.arrays import none_if_nan
+from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, Value, from_mappings, number
+from grading.measures.cover import covered_items
+from grading.statistics.diagnostics import as_answers, difficulty, discrimination, redundant_pairs, rest_means
+from grading.statistics.influence import (
+    TIED_DECIMALS,
+    Dependent,
+    Influence,
+    dependents,
+    influences,
+    means_without,
+    ranks,
+)
+from rubricweb.banks.models import ItemRevision
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.scoring import passage_labels
+from rubricweb.grades.scoring import span as span_of_ranks
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.certainty import ScoredBoard, keep_items
+from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, answered, parts, unit_scores
+
+Floats = NDArray[np.float64]
+
+Texts = Mapping[tuple[int, str], str]
+"""By topic id and uid."""
+Link = Callable[[int], str]
+"""From a topic id to the address of its grid."""
+Line = dict[str, Value]
+ITEM_COLUMNS = (
+    "Item",
+    "Topic",
+    "Runs",
+    "Passages",
+    "r over runs",
+    "r over passages",
+    "\N{GREEK SMALL LETTER TAU} without",
+    "Swaps",
+    "Largest move",
+    "Beyond possible",
+    "Mean change",
+)
+POSSIBLE = "possible: ranks that the topics leave open, by the max-T test of all pairs"
+SHOWN_ITEMS = 50
+"""Rows of the table on a page; files have all."""
+
+
+@dataclass(frozen=True, slots=True)
+class InfluenceRow:
+    """One item of one topic. Numbers are None where they are undefined."""
+
+    topic_id: int
+    query_id: str
+    uid: str
+    by_runs: float | None
+    """Share of the runs that cover it."""
+    by_passages: float | None
+    """Share of its rated passages that reach the threshold."""
+    tells_runs: float | None
+    """Corrected item-total correlation over runs."""
+    tells_passages: float | None
+    """The same over the passages of the pool."""
+    influence: Influence
+    n_beyond: int
+    """Runs whose rank without it is none of the ranks that the topics leave open with it."""
+    loses: tuple[str, float]
+    """The run whose score falls most without it, and by how much: at most 0. "" without runs."""
+    gains: tuple[str, float]
+    """The run whose score rises most without it, and by how much: at least 0."""
+
+    @property
+    def span(self) -> float:
+        return self.gains[1] - self.loses[1]
+
+
+@dataclass(frozen=True, slots=True)
+class DependentRow:
+    """A run whose place changes with one item."""
+
+    run_tag: str
+    row: InfluenceRow
+    before: int
+    after: int
+    possible: tuple[int, int] | None
+    """The ranks that the topics leave open on the board."""
+
+    @property
+    def is_beyond(self) -> bool:
+        return self.possible is not None and not self.possible[0] <= self.after <= self.possible[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two items of a topic that nearly the same passages answer."""
+
+    topic_id: int
+    query_id: str
+    first: str
+    second: str
+    overlap: float
+    n_both: int
+    n_either: int
+
+
+@dataclass(frozen=True, slots=True)
+class Influences:
+    rows: list[InfluenceRow]
+    dependents: list[DependentRow]
+
+
+def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Influences:
+    """Return the influence of all items, or of one topic's."""
+    rows: list[InfluenceRow] = []
+    boards: list[Floats] = []
+    for place, (topic, items) in enumerate(scored.base.units()):
+        if not items.uids or (topic_id is not None and topic.topic_id != topic_id):
+            continue
+        scores = _scores_without(scored, topic, items, scored.table.scores[:, place])
+        without = np.round(means_without(scored.table.scores, place, scores), TIED_DECIMALS)
+        boards.append(without)
+        rows += _rows(scored, topic, items, without)
+    if not rows:
+        return Influences([], [])
+    moving = dependents(scored.means, np.concatenate(boards))
+    return Influences(rows, [_dependent(scored, rows, row) for row in moving])
+
+
+def pairs(scored: ScoredBoard) -> list[PairRow]:
+    """Return redundant pairs of all topics, across subtopics too; most alike first."""
+    rows = []
+    for topic in scored.base.pool.topics:
+        uids = scored.base.items.get(topic.topic_id, ())
+        ratings = scored.base.grades[topic.topic_id].matrix.columns(uids).ratings
+        for pair in redundant_pairs(ratings, min_grade=scored.spec.measure.min_grade):
+            first, second = uids[pair.first], uids[pair.second]
+            rows.append(
+                PairRow(
+                    topic.topic_id, topic.query_id, first, second, pair.overlap, pair.n_both, pair.n_either
+                )
+            )
+    return sorted(rows, key=lambda pair: (-pair.overlap, -pair.n_both))
+
+
+def _scores_without(scored: ScoredBoard, topic: TopicPool, items: TopicItems, whole: Floats) -> Floats:
+    """Return, shape (items, runs), the unit's scores without each item; NaN where no item is left."""
+    grades, spec = scored.base.grades[topic.topic_id], scored.spec
+    is_labelled = spec.measure.uses_labels and len(parts(items, spec)) == 1
+    defined = passage_labels(grades, items.uids, spec.measure) if is_labelled else None
+    by_item = []
+    for uid in items.uids:
+        rest = keep_items(items, [other for other in items.uids if other != uid])
+        if not rest.uids:
+            by_item.append(np.full(len(whole), np.nan))
+        elif defined is not None and np.array_equal(passage_labels(grades, rest.uids, spec.measure), defined):
+            by_item.append(whole)  # no label hangs on this item
+        else:
+            by_item.append(unit_scores(grades, rest, spec))
+    scores = np.array(by_item)
+    return np.where(_counts(scored, topic), scores, np.nan)
+
+
+def _counts(scored: ScoredBoard, topic: TopicPool) -> NDArray[np.bool_]:
+    """Return an array of shape (runs,): whether the topic counts for the run."""
+    if scored.spec.skips_missing:
+        return np.asarray(answered([topic])[:, 0])
+    return np.ones(len(scored.run_tags), dtype=np.bool_)
+
+
+def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Floats) -> list[InfluenceRow]:
+    measure = scored.spec.measure
+    ratings = scored.base.grades[topic.topic_id].matrix.columns(items.uids).ratings
+    by_run = covered_items(ratings, topic.ranked_rows, cutoff=measure.cutoff, min_grade=measure.min_grade)
+    runs = np.where(_counts(scored, topic)[:, np.newaxis], by_run.astype(np.float64), np.nan)
+    passages = as_answers(ratings, measure.min_grade)
+    easy_runs, easy_passages = difficulty(runs), difficulty(passages)
+    tells_runs = discrimination(runs, without.T)
+    tells_passages = discrimination(passages, rest_means(passages))
+    effects, beyond = influences(scored.means, without), _beyond(scored, without)
+    changes, tags = np.nan_to_num(without - scored.means), scored.run_tags
+    if not tags:
+        changes, tags = np.zeros((len(without), 1)), ("",)
+    lowest, highest = changes.argmin(axis=1), changes.argmax(axis=1)
+    return [
+        InfluenceRow(
+            topic_id=topic.topic_id,
+            query_id=topic.query_id,
+            uid=uid,
+            by_runs=none_if_nan(easy_runs[item]),
+            by_passages=none_if_nan(easy_passages[item]),
+            tells_runs=none_if_nan(tells_runs[item]),
+            tells_passages=none_if_nan(tells_passages[item]),
+            influence=effects[item],
+            n_beyond=int(beyond[item]),
+            loses=(tags[lowest[item]], min(0.0, float(changes[item, lowest[item]]))),
+            gains=(tags[highest[item]], max(0.0, float(changes[item, highest[item]]))),
+        )
+        for item, uid in enumerate(items.uids)
+    ]
+
+
+def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
+    """Return an array of shape (items,): how many runs leave the ranks that the topics leave open."""
+    if scored.ranks is None:
+        return np.zeros(len(without), dtype=np.int64)
+    order, changed = scored.ranks.order, np.stack([ranks(row) for row in without])
+    leaves = (changed < order.first_possible) | (changed > order.last_possible)
+    return np.asarray(leaves.sum(axis=1))
+
+
+def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], row: Dependent) -> DependentRow:
+    possible = scored.ranks.possible(row.run) if scored.ranks else None
+    return DependentRow(scored.run_tags[row.run], rows[row.item], row.before, row.after, possible)
+
+
+def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
+    """Return texts by topic id and uid, without secret items; an item without a text has its uid."""
+    topics = [topic.topic_id for topic, items in scored.base.units() if items != NOTHING]
+    rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
+    return {(topic_id, uid): text or uid for topic_id, uid, text in rows}
+
+
+def items_table(
+    scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts, public: Texts, link: Link
+) -> PrintedTable:
+    """Return the items as rows; `public` are the texts that a file may have."""
+    lines = [
+        (
+            TextCell(texts.get((row.topic_id, row.uid), row.uid), href=link(row.topic_id)),
+            TextCell(row.query_id),
+            *(
+                TextCell(number(value))
+                for value in (row.by_runs, row.by_passages, row.tells_runs, row.tells_passages)
+            ),
+            TextCell(number(row.influence.tau)),
+            TextCell(str(row.influence.n_swapped)),
+            TextCell(str(row.influence.largest_move)),
+            TextCell(str(row.n_beyond)),
+            TextCell(signed(row.influence.mean_change)),
+        )
+        for row in rows[:SHOWN_ITEMS]
+    ]
+    notes = (
+        "runs, passages: share that covers the item; r: corrected item-total correlation",
+        "without: the board without this item, against the board",
+        "beyond possible: runs whose rank without it is none that the topics leave open with it",
+    )
+    return PrintedTable("Items", ITEM_COLUMNS, tuple(lines), 2, notes, data=_items_data(scored, rows, public))
+
+
+def _items_data(scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts) -> DataTable:
+    """Return the rows of items that have a text as a table."""
+    lines: list[Line] = [
+        {
+            "topic": row.query_id,
+            "item": row.uid,
+            "text": texts[row.topic_id, row.uid],
+            "share_of_runs": row.by_runs,
+            "share_of_passages": row.by_passages,
+            "r_over_runs": row.tells_runs,
+            "r_over_passages": row.tells_passages,
+            "tau_without": row.influence.tau,
+            "swapped_pairs": row.influence.n_swapped,
+            "largest_move": row.influence.largest_move,
+            "runs_beyond": row.n_beyond,
+            "mean_change": row.influence.mean_change,
+        }
+        for row in rows
+        if (row.topic_id, row.uid) in texts
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))
+
+
+def runs_table(
+    scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts, public: Texts, link: Link
+) -> PrintedTable:
+    lines = [
+        (
+            TextCell(row.run_tag),
+            TextCell(str(row.before)),
+            TextCell(possible(row.possible)),
+            TextCell(str(row.after), Mark.TIED if row.is_beyond else Mark.NONE),
+            TextCell(texts.get((row.row.topic_id, row.row.uid), row.row.uid), href=link(row.row.topic_id)),
+            TextCell(row.row.query_id),
+        )
+        for row in rows
+    ]
+    columns = ("Run", "Rank", "Possible ranks", "Without it", "The item", "Topic")
+    title, legend = "Runs whose rank hangs on one item", ((Mark.TIED, "outside of the possible ranks"),)
+    return PrintedTable(
+        title,
+        columns,
+        tuple(lines),
+        1,
+        (POSSIBLE,),
+        n_notes=2,
+        legend=legend,
+        data=_runs_data(scored, rows, public),
+    )
+
+
+def _runs_data(scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": row.run_tag,
+            "rank": row.before,
+            **possible_ends(row.possible),
+            "rank_without": row.after,
+            "is_beyond": int(row.is_beyond),
+            "topic": row.row.query_id,
+            "item": row.row.uid,
+            "text": texts[row.row.topic_id, row.row.uid],
+        }
+        for row in rows
+        if (row.row.topic_id, row.row.uid) in texts
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))
+
+
+def pairs_table(
+    scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts, public: Texts, link: Link
+) -> PrintedTable:
+    lines = [
+        (
+            TextCell(texts.get((row.topic_id, row.first), row.first), href=link(row.topic_id)),
+            TextCell(texts.get((row.topic_id, row.second), row.second)),
+            TextCell(row.query_id),
+            TextCell(number(row.overlap)),
+            TextCell(str(row.n_both)),
+            TextCell(str(row.n_either)),
+        )
+        for row in rows
+    ]
+    columns = ("Item", "is answered with", "Topic", "Overlap", "Both", "Either")
+    note = "passages that count for both / for at least one; from 0.7 and three passages on"
+    return PrintedTable(
+        "Redundant pairs", columns, tuple(lines), 3, (note,), data=_pairs_data(scored, rows, public)
+    )
+
+
+def _pairs_data(scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts) -> DataTable:
+    lines: list[Line] = [
+        {
+            "topic": row.query_id,
+            "item": row.first,
+            "text": texts[row.topic_id, row.first],
+            "other_item": row.second,
+            "other_text": texts[row.topic_id, row.second],
+            "overlap": row.overlap,
+            "both": row.n_both,
+            "either": row.n_either,
+        }
+        for row in rows
+        if (row.topic_id, row.first) in texts and (row.topic_id, row.second) in texts
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))
+
+
+def possible(ranks: tuple[int, int] | None) -> str:
+    """Return ranks as a range: "2-5"; a dash where nothing is tested."""
+    return span_of_ranks(*ranks) if ranks else "\N{EN DASH}"
+
+
+def possible_ends(ranks: tuple[int, int] | None) -> Line:
+    """Return the ends of the ranks that the topics leave open, as a file has them."""
+    first, last = ranks or (None, None)
+    return {"rank_first": first, "rank_last": last}
+
+
+def signed(value: float | None) -> str:
+    """Return four decimals with their sign; 0 has none, and what is undefined is a dash."""
+    if value is None:
+        return "\N{EN DASH}"
+    return f"{value:+z.4f}".replace("+0.0000", "0.0000")

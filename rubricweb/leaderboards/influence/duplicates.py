@@ -19,7 +19,7 @@ from rubricweb.grades.scoring import fresh_scores
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.scores import score_units
-from rubricweb.leaderboards.influence.items import Line
+from rubricweb.leaderboards.influence import Line
 
 Groups = Mapping[str, int]
 """By doc id: the number of its group; passages without near-duplicates are in none."""

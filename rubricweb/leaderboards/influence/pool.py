@@ -22,7 +22,7 @@ from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.scores import score_units
 from rubricweb.leaderboards.board.selectors import judged_shares
-from rubricweb.leaderboards.influence.items import POSSIBLE, Line, possible, possible_ends
+from rubricweb.leaderboards.influence import POSSIBLE, Line, possible, possible_ends
 from rubricweb.leaderboards.meta_tables import span
 
 Floats = NDArray[np.float64]

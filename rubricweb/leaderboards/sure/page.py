@@ -32,12 +32,12 @@ from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders_of
+from rubricweb.leaderboards import sure as findings
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import AnalysisForm
 from rubricweb.leaderboards.meta import reference_choices
-from rubricweb.leaderboards.sure import findings, tables
-from rubricweb.leaderboards.sure.findings import Evidence
+from rubricweb.leaderboards.sure import Evidence, tables
 from rubricweb.leaderboards.sure.pictures import PICTURES
 from rubricweb.leaderboards.sure.tables import TABLES, Choice
 

@@ -17,19 +17,18 @@ from grading.types import MIN_RATING, Purpose
 from rubricweb.graders.calibration_cards import RatedSample, sample
 from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards import agreement_tables
+from rubricweb.leaderboards import sure as findings
 from rubricweb.leaderboards.agreement import lowest
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.selectors import of_judgments
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.influence.items import InfluenceRow, item_influences, item_texts, items_table
+from rubricweb.leaderboards.influence import InfluenceRow, item_influences, item_texts, items_table
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
-from rubricweb.leaderboards.sure import findings
-from rubricweb.leaderboards.sure.findings import KENDALL, Evidence, interval_facts
-from rubricweb.plots.cells import Bars, confusion, tornado
-from rubricweb.plots.scatter import Frame, Level, Point, levels, scatter
-from rubricweb.plots.svg import Fact, Picture
+from rubricweb.leaderboards.sure import KENDALL, Evidence, interval_facts
+from rubricweb.plots import Fact, Picture, Point, scatter
+from rubricweb.plots.cells import Bars, Frame, Level, confusion, levels, tornado
 
 MOST_ITEMS = 8
 """Items of the tornado; its file has all."""
@@ -218,7 +217,8 @@ def items(evidence: Evidence) -> Picture:
     texts = item_texts(scored)
     rows = [row for row in item_influences(scored).rows if (row.topic_id, row.uid) in texts]
     rows.sort(key=lambda row: -row.span)
-    n_beyond, move = sum(row.n_beyond > 0 for row in rows), _largest_move(rows)
+    n_beyond = sum(row.n_beyond > 0 for row in rows)
+    move = max((row.influence.largest_move for row in rows), default=0)
     can_tell = scored.ranks is not None and scored.ranks.can_tell
     title = findings.influence(len(rows), n_beyond, move, can_tell=can_tell)
     grids = {
@@ -255,10 +255,6 @@ def items(evidence: Evidence) -> Picture:
 def _label(row: InfluenceRow, text: str) -> str:
     """Return the item's text behind its topic; an item without text has an id, which begins with it."""
     return text if text.startswith(row.query_id) else f"{row.query_id}  {text}"
-
-
-def _largest_move(rows: Sequence[InfluenceRow]) -> int:
-    return max((row.influence.largest_move for row in rows), default=0)
 
 
 def thresholds(evidence: Evidence) -> Picture:

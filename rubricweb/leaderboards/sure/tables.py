@@ -13,17 +13,15 @@ from grading.statistics.diagnostics import families
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.duplicates import latest_search
 from rubricweb.grades.selectors import scored_graders
-from rubricweb.leaderboards import agreement, agreement_tables, meta, meta_tables
+from rubricweb.leaderboards import agreement, agreement_tables, influence, meta, meta_tables
 from rubricweb.leaderboards.agreement import labellers
-from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board import MissingTopic, provenance
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.lookup import parse_measures
 from rubricweb.leaderboards.board.scores import secret_wordings
-from rubricweb.leaderboards.board.types import MissingTopic
-from rubricweb.leaderboards.influence import duplicates, items, pool
-from rubricweb.leaderboards.influence.items import Texts
+from rubricweb.leaderboards.influence import Texts, duplicates, pool
 from rubricweb.leaderboards.meta import contenders
-from rubricweb.leaderboards.sure.findings import Evidence
+from rubricweb.leaderboards.sure import Evidence
 
 MIN_GRADES = (3, 4, 5)
 """The thresholds at which all graders are compared."""
@@ -107,21 +105,23 @@ def between(choice: Choice) -> PrintedTable:
 
 
 def runs(choice: Choice) -> PrintedTable:
-    scored, texts = choice.evidence.scored, items.item_texts(choice.evidence.scored)
+    scored, texts = choice.evidence.scored, influence.item_texts(choice.evidence.scored)
     rows = [
-        row for row in items.item_influences(scored).dependents if (row.row.topic_id, row.row.uid) in texts
+        row
+        for row in influence.item_influences(scored).dependents
+        if (row.row.topic_id, row.row.uid) in texts
     ]
-    return items.runs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
+    return influence.runs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
 
 
 def pairs(choice: Choice) -> PrintedTable:
-    scored, texts = choice.evidence.scored, items.item_texts(choice.evidence.scored)
+    scored, texts = choice.evidence.scored, influence.item_texts(choice.evidence.scored)
     rows = [
         pair
-        for pair in items.pairs(scored)
+        for pair in influence.pairs(scored)
         if {(pair.topic_id, pair.first), (pair.topic_id, pair.second)} <= set(texts)
     ]
-    return items.pairs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
+    return influence.pairs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
 
 
 def holes(choice: Choice) -> PrintedTable:

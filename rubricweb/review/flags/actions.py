@@ -1,16 +1,26 @@
-"""Open, answer, resolve and assign flags."""
+"""Open, answer, resolve and assign flags, and import them as Export wrote them: threads with their events."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar
 from uuid import UUID, uuid4
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
+from grading.formats import events as flag_files
+from grading.formats.events import FlagThread, moment
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
 from rubricweb.core import audit, events
+from rubricweb.corpus.import_base import FilePosition
+from rubricweb.corpus.models import Passage
+from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
 
 
@@ -149,3 +159,114 @@ def _saved_before(uid: UUID, by: User | None) -> Flag | None:
 def _require_text(text: str) -> None:
     if not text.strip():
         raise EmptyComment("Write a comment first.")
+
+
+LACKING = "flags of rubrics, items or passages that the collection lacks"
+UNFIT = "flags of a kind that does not fit what they are about"
+SINCE = "events of threads that went on here otherwise"
+CREDIT = "events of flags"
+Ids = Mapping[str, tuple[UUID, bool]]
+"""The id of the row here and whether the row exists, by the id in the file."""
+
+
+class FlagImporter:
+    """Add threads that the collection lacks, and to others what the file has after their last event."""
+
+    kinds: ClassVar[Kinds] = {
+        "flag_events": (FlagEvent, "flag__bank__collection"),
+        "flags": (Flag, "bank__collection"),
+    }
+
+    def __init__(self, work: WorkOfPeople) -> None:
+        self._work = work
+        self._banks: dict[str, Bank] = {bank.name: bank for bank in work.collection.banks.all()}
+
+    def read(self, path: Path, threads: Iterable[FlagThread]) -> None:
+        """Import all threads of a file. Raises BadFormat for a kind that no flag has."""
+        listed = list(threads)
+        passages = self._work.passages(thread.doc_id for thread in listed if thread.doc_id)
+        uids = (event.event_id for thread in listed for event in thread.events)
+        ids = self._work.identify(FlagEvent, "flag__bank__collection", uids)
+        lacking: dict[str, Counter[str]] = {name: Counter() for name in (LACKING, UNFIT, SINCE)}
+        for thread in listed:
+            if thread.kind not in Flag.Kind.values:
+                expected = ", ".join(Flag.Kind.values)
+                raise FilePosition(path, thread.line).error(
+                    f"the kind is {thread.kind!r}, expected {expected}"
+                )
+            flag = self._existing(thread, ids) or self._new(thread, passages, lacking)
+            if flag is not None:
+                self._continue(flag, thread, ids, lacking)
+        self._work.leave_out(path, lacking)
+        events.publish_on_commit(self._work.collection.channel, "flags")
+
+    def _existing(self, thread: FlagThread, ids: Ids) -> Flag | None:
+        """Return the thread that has one of the events, or in a copy of the collection began then."""
+        here = [ids[event.event_id][0] for event in thread.events if ids[event.event_id][1]]
+        began = Q(verb=Verb.OPENED, at=moment(thread.events[0].at), flag__kind=thread.kind)
+        began &= Q(flag__topic__query_id=thread.query_id, flag__bank__name=thread.bank)
+        of_collection = FlagEvent.objects.filter(flag__bank__collection=self._work.collection)
+        row = of_collection.filter(Q(uid__in=here) | began).select_related("flag").first()
+        if row is not None:
+            self._work.tally.of("flags").unchanged += 1
+        return row.flag if row else None
+
+    def _new(
+        self, thread: FlagThread, passages: Mapping[str, int], lacking: dict[str, Counter[str]]
+    ) -> Flag | None:
+        """Create the thread without its events; return None where the collection lacks its subject."""
+        bank, topic = self._banks.get(thread.bank), self._work.topics.by_query_id.get(thread.query_id)
+        item = self._item(bank, thread.item_id) if bank else None
+        is_lacking = bool(thread.item_id) != bool(item) or (thread.doc_id and thread.doc_id not in passages)
+        if bank is None or topic is None or is_lacking:
+            lacking[LACKING][thread.item_id or thread.doc_id] += 1
+            return None
+        subject = Subject(bank, topic, item, Passage(pk=passages[thread.doc_id]) if thread.doc_id else None)
+        if Flag.Kind(thread.kind) not in subject.kinds:
+            lacking[UNFIT][thread.kind] += 1
+            return None
+        wording = ItemRevision.including_secret.get(topic=topic, uid=thread.item_id) if item else None
+        flag = Flag(bank=bank, topic=topic, item=item, revision=wording, kind=thread.kind, version=0)
+        flag.passage_id = passages.get(thread.doc_id)
+        flag.by, flag.moved_at = self._work.accounts.of(thread.by), moment(thread.at)
+        flag.save()
+        Flag._base_manager.filter(pk=flag.pk).update(at=moment(thread.at))
+        self._work.tally.of("flags").new += 1
+        return flag
+
+    def _item(self, bank: Bank, uid: str) -> Item | None:
+        """Return the item that has or had that wording."""
+        changes = ItemChange.including_secret.filter(item__bank=bank, revision__uid=uid)
+        change = changes.select_related("item").order_by("-item__retired_at", "-pk").first() if uid else None
+        return change.item if change else None
+
+    def _continue(self, flag: Flag, thread: FlagThread, ids: Ids, lacking: dict[str, Counter[str]]) -> None:
+        """Add the events that the thread lacks, if they follow its last one."""
+        at = dict(flag.events.values_list("number", "at"))
+        fresh = [
+            event
+            for event in thread.events
+            if not ids[event.event_id][1] and at.get(event.number) != moment(event.at)
+        ]
+        counts, is_new = self._work.tally.of("flag_events"), flag.version == 0
+        counts.unchanged += len(thread.events) - len(fresh)
+        if fresh and fresh[0].number != flag.version + 1:
+            lacking[SINCE][thread.flag_id] += len(fresh)
+            return
+        for event in fresh:
+            person, assignee = self._work.accounts.of(event.by), self._work.accounts.of(event.assignee)
+            row = FlagEvent(flag=flag, number=event.number, verb=event.verb.value, text=event.text, by=person)
+            row.uid, row.assignee = ids[event.event_id][0], assignee
+            row.save()
+            FlagEvent.objects.filter(pk=row.pk).update(at=moment(event.at))
+            flag.version, flag.moved_at = event.number, moment(event.at)
+            if event.verb is flag_files.Verb.ASSIGNED:
+                flag.assignee = assignee
+            elif event.verb in (flag_files.Verb.RESOLVED, flag_files.Verb.REOPENED):
+                flag.resolved_at = flag.moved_at if event.verb is flag_files.Verb.RESOLVED else None
+            if person is not None:
+                self._work.credits[person, CREDIT] += 1
+        counts.new += len(fresh)
+        if fresh:
+            flag.save(update_fields=["version", "moved_at", "assignee", "resolved_at"])
+            self._work.tally.of("flags").changed += not is_new

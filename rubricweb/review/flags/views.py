@@ -31,10 +31,9 @@ from rubricweb.core.http import (
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.raters import AddressForm
-from rubricweb.review import access
-from rubricweb.review.flags import actions, selectors
+from rubricweb.review import access, flags
+from rubricweb.review.flags import InboxQuery, State, Who, actions
 from rubricweb.review.flags.actions import FlagError, MovedMeanwhile
-from rubricweb.review.flags.selectors import InboxQuery, State, Who
 from rubricweb.review.models import Flag, Kind, Subject
 
 if TYPE_CHECKING:
@@ -153,17 +152,17 @@ def inbox(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _listing(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     """Return what the list shows; the template calls it, so that a thread alone costs nothing."""
-    inbox = InboxForm(request.GET, selectors.flagged_topics(collection))
+    inbox = InboxForm(request.GET, flags.flagged_topics(collection))
     query = InboxQuery(**{name: inbox.value(name, getattr(InboxQuery(), name)) for name in QUERY})
-    listed = selectors.listed(collection, query, request.user)
+    listed = flags.listed(collection, query, request.user)
     page = Paginator(listed, PAGE_FLAGS).get_page(inbox.value("page", 1))
     return {
         "form": inbox,
         "address": f"?{request.GET.urlencode()}" if request.GET else "",
         "query": query,
         "page": page,
-        "rows": [selectors.thread(flag, request.user) for flag in page],
-        "counts": selectors.inbox_counts(collection, request.user),
+        "rows": [flags.thread(flag, request.user) for flag in page],
+        "counts": flags.inbox_counts(collection, request.user),
     }
 
 
@@ -187,7 +186,7 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
     """Return the context of `review/flags/_threads.html` with an empty form; a cell's panel shows it too."""
-    threads = selectors.threads(subject, request.user)
+    threads = flags.threads(subject, request.user)
     return {
         "collection": subject.bank.collection,
         "bank": subject.bank,
@@ -196,9 +195,9 @@ def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]
         "about": subject,
         "form": NewFlagForm(subject),
         "threads": threads,
-        "own_kinds": selectors.own_kinds(threads, request.user),
-        "nearby": selectors.nearby(subject),
-        "members": selectors.members_who_answer(subject.bank.collection),
+        "own_kinds": flags.own_kinds(threads, request.user),
+        "nearby": flags.nearby(subject),
+        "members": flags.members_who_answer(subject.bank.collection),
     }
 
 
@@ -277,7 +276,7 @@ def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     """Assign the flag to somebody, or to nobody."""
     flag = access.flag_for(request.user, slug, flag_id, needed=roles.TO_ASSESS)
     access.require_decider(request.user, flag)
-    form = AssignForm(request.POST, selectors.members_who_answer(flag.bank.collection))
+    form = AssignForm(request.POST, flags.members_who_answer(flag.bank.collection))
     if not form.is_valid():
         messages.error(request, "Choose a member who may answer flags.")
         return _after(request, flag)
@@ -305,12 +304,12 @@ def _again(request: HtmxRequest, flag: Flag) -> Flag:
 
 
 def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int = 200) -> HttpResponse:
-    thread = selectors.thread(flag, request.user)
+    thread = flags.thread(flag, request.user)
     context = {
         "collection": flag.bank.collection,
         "bank": flag.bank,
         "topic": flag.topic,
-        "members": selectors.members_who_answer(flag.bank.collection),
+        "members": flags.members_who_answer(flag.bank.collection),
         "thread": thread,
         "threads": [thread],
         "opened": flag.pk,

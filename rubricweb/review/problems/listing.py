@@ -16,7 +16,8 @@ from rubricweb.editor.what_if import BoardInputs, board_inputs
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, fresh_scores, item_scores
 from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
-from rubricweb.review.evidence import (
+from rubricweb.review.models import Flag, FlagEvent
+from rubricweb.review.problems import (
     EvidenceQuery,
     NearPair,
     Suspect,
@@ -26,7 +27,6 @@ from rubricweb.review.evidence import (
     suspects,
     uncovered_of,
 )
-from rubricweb.review.models import Flag, FlagEvent
 from rubricweb.review.problems.copies import PooledGroup
 
 

@@ -27,7 +27,7 @@ from rubricweb.editor.item_forms import Wording, new_item_form, wording_form
 from rubricweb.editor.what_if import WhatIf, what_if
 from rubricweb.grades.raters import Rater, select_at_once
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.review.evidence import EvidenceForm, EvidenceQuery, TopicEvidence, suspects, uncovered_of
+from rubricweb.review.problems import EvidenceForm, EvidenceQuery, TopicEvidence, suspects, uncovered_of
 from rubricweb.review.problems.copies import PooledGroup, shown_groups
 from rubricweb.review.problems.listing import Kind
 

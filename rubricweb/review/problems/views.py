@@ -37,11 +37,10 @@ from rubricweb.editor.item_forms import SeenForm, wording_form
 from rubricweb.editor.items import items_changed
 from rubricweb.grades.raters import raters
 from rubricweb.grades.selectors import banks
-from rubricweb.review.evidence import count_hidden, evidence
 from rubricweb.review.flags import actions as flags
 from rubricweb.review.models import Flag
 from rubricweb.review.models import Subject as FlagSubject
-from rubricweb.review.problems import copies, listing, opened
+from rubricweb.review.problems import copies, count_hidden, evidence, listing, opened
 from rubricweb.review.problems.listing import FLAG_KINDS, Kind, Problem, reason_of_pair
 from rubricweb.review.problems.opened import (
     KINDS,

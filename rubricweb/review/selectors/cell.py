@@ -30,10 +30,9 @@ from rubricweb.grades.raters import Rater
 from rubricweb.grades.replies import RawReply, raw_replies
 from rubricweb.grades.verification import PassageSegment, highlighted
 from rubricweb.grades.visibility import hidden_of_cell, visible_grades
-from rubricweb.review.flags.selectors import open_counts
+from rubricweb.review.flags import open_counts
+from rubricweb.review.selectors import CheckedSheet, GridQuery, OwnRating, confidences_of
 from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
-from rubricweb.review.selectors.grid_query import GridQuery
-from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, confidences_of
 from rubricweb.review.selectors.window import (
     ANSWER_WORDS,
     GridCell,
@@ -172,7 +171,7 @@ def is_acceptable(item: Item, answer: str, keys: Iterable[str]) -> bool:
     return is_question and not is_unanswerable(text) and text not in keys
 
 
-def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
+def cell_view(item: Item, passage: Passage, rater: Rater) -> CellView:
     """Return the cell in full.
 
     `item` needs its revision, topic, bank and collection; `passage` is in the topic's pool.
@@ -272,7 +271,7 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     return prompt.render(pair, context), note
 
 
-def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> GridCell | None:
+def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> GridCell | None:
     """Return the cell that `query.at` names."""
     collection = collection_pool(bank.collection)
     pool = collection.by_topic[topic.pk]

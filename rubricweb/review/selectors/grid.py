@@ -30,10 +30,25 @@ from rubricweb.grades.topic_ratings import (
     ratings_of,
 )
 from rubricweb.grades.visibility import Hidden, hidden_in_topic
-from rubricweb.review.flags.selectors import OpenCounts, open_counts
-from rubricweb.review.selectors import layers
-from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
-from rubricweb.review.selectors.layers import CheckedSheet, Layers, OwnRatings
+from rubricweb.review.flags import OpenCounts, open_counts
+from rubricweb.review.selectors import (
+    ITEM_FILTERS,
+    ORDERS,
+    SHOWS,
+    SORTS,
+    CheckedSheet,
+    GridQuery,
+    Layers,
+    OwnRatings,
+    all_layers,
+    blinded,
+    checked_of,
+    mine_of,
+    older_of,
+    older_wordings,
+    own_ratings,
+    people_of,
+)
 from rubricweb.review.selectors.window import (
     NO_RANK,
     GridColumn,
@@ -148,7 +163,7 @@ class TopicGrid:
         )
 
 
-def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
+def grid_window(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
     """Return the window that `query` selects, as `reader` sees it."""
     whole = topic_grid(bank, topic, rater, query, reader)
     flags = open_counts(bank.pk, topic.pk)
@@ -197,24 +212,22 @@ def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> di
 def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> TopicGrid:
     collection = collection_pool(bank.collection)
     pool, items = collection.by_topic[topic.pk], columns_for(bank, topic, rater, query)
-    own = layers.own_ratings(reader, topic, rater)
+    own = own_ratings(reader, topic, rater)
     item_columns = tuple(item.column for item in items)
     graded = graded_by_kind(collection, topic, rater)
-    layered = layers.layers(rater, collection.only(topic.pk), graded)
-    wordings = layers.older_wordings(bank, topic)
+    layered = all_layers(rater, collection.only(topic.pk), graded)
+    wordings = older_wordings(bank, topic)
     sheet = CheckedSheet(
         _source(Source(query.source), layered, item_columns, len(pool.doc_ids)),
         judged(pool),
         bank.collection.min_relevant,
         rater.min_grades_of((item.kind for item in item_columns), query.min_grade),
         graded=ratings_of(graded, item_columns, len(pool.doc_ids)),
-        by_people=layers.people_of(layered, item_columns, len(pool.doc_ids)),
-        checked=layers.checked_of(layered, item_columns, len(pool.doc_ids)),
+        by_people=people_of(layered, item_columns, len(pool.doc_ids)),
+        checked=checked_of(layered, item_columns, len(pool.doc_ids)),
         confidences=ratings_of(layered.confidences, item_columns, len(pool.doc_ids)),
-        older=layers.older_of(
-            graded, item_columns, [wordings.get(item.pk, set()) - {item.uid} for item in items]
-        ),
-        mine=layers.mine_of(own, [column.revision_pk for column in items], pool.passage_pks),
+        older=older_of(graded, item_columns, [wordings.get(item.pk, set()) - {item.uid} for item in items]),
+        mine=mine_of(own, [column.revision_pk for column in items], pool.passage_pks),
         has_verdicts=rater.verifies,
         is_empty=_empty(graded, rater, items) if rater.verifies or rater.extracts else None,
         passage_labels=_labels(graded, rater),
@@ -226,7 +239,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     from_people, from_graders = (
         visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.ratings, hidden.graders)
     )
-    sheet = layers.blinded(sheet, from_people, Source(query.source))
+    sheet = blinded(sheet, from_people, Source(query.source))
     measured = tuple(column.measured(at, sheet, from_graders) for at, column in enumerate(items))
     return TopicGrid(collection, pool, measured, sheet, own, rater, query, hidden)
 
@@ -249,13 +262,13 @@ def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | N
 
 def _source(source: Source, layered: Layers, columns: tuple[ItemColumn, ...], passages: int) -> Ratings:
     if source is Source.HUMANS:
-        return layers.people_of(layered, columns, passages)
+        return people_of(layered, columns, passages)
     by_config = ratings_of(
         layered.graded if source is Source.GRADER else layered.corrected, columns, passages
     )
     if source is Source.GRADER:
         return by_config
-    by_people = layers.people_of(layered, columns, passages)
+    by_people = people_of(layered, columns, passages)
     return np.asarray(np.where(by_people != MISSING, by_people, by_config), dtype=np.int8)
 
 

@@ -19,8 +19,8 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Mask, Sheet, separation
 from rubricweb.grades.visibility import Pairs
-from rubricweb.review.flags.selectors import OpenCounts
-from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, OwnRatings
+from rubricweb.review.flags import OpenCounts
+from rubricweb.review.selectors import CheckedSheet, OwnRating, OwnRatings
 
 DASH = "\N{EN DASH}"
 SHOWN_RUNS = 3

@@ -1,4 +1,4 @@
-"""Heads of sortable columns, and the grid's cells."""
+"""Heads of sortable columns, the grid's cells, and flags where other rooms show an item."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from django.http import HttpRequest
 from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from rubricweb.banks.models import Item
 from rubricweb.core.templatetags.core import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
+from rubricweb.review import flags
+from rubricweb.review.flags import OpenCounts, open_counts
 from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
-from rubricweb.review.verify.cells import Share
+from rubricweb.review.verify import Share
 
 register = template.Library()
 
@@ -119,3 +122,21 @@ def share(estimate: Share) -> SafeString:
         estimate.count,
         estimate.n,
     )
+
+
+@register.simple_tag(takes_context=True)
+def open_flags(context: dict[str, Any], item: Item) -> int:
+    """Count the item's open flags; one query a request serves a whole topic."""
+    request: HttpRequest = context["request"]
+    counts: dict[tuple[int, int], OpenCounts] = request.__dict__.setdefault("_open_flags", {})
+    place = (item.bank_id, item.topic_id)
+    if place not in counts:
+        counts[place] = open_counts(*place)
+    return counts[place].items.get(item.pk, 0)
+
+
+@register.simple_tag(takes_context=True)
+def own_flags(context: dict[str, Any], bank_id: int) -> str:
+    """Return the keys of what the reader has flagged in the bank: "spurious-12 uncovered-7"."""
+    own = flags.own_flags(bank_id, context["user"])
+    return " ".join(f"{kind}-{passage if item is None else item}" for kind, item, passage in own)

@@ -25,7 +25,7 @@ from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.selectors.cell import is_acceptable
 from rubricweb.review.selectors.window import answer_state
-from rubricweb.review.verify.cells import BankCells, TopicCells, bank_cells
+from rubricweb.review.verify import BankCells, TopicCells, bank_cells
 from rubricweb.review.verify.suspicion import FAR, NEAR, suspicions
 
 AHEAD = 8

@@ -23,8 +23,8 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.selectors import ON_ITEMS
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
-from rubricweb.review.selectors.layers import LOW_CONFIDENCE, Layers, layers
-from rubricweb.review.verify.cells import closeness_of
+from rubricweb.review.selectors import LOW_CONFIDENCE, Layers, all_layers
+from rubricweb.review.verify import closeness_of
 
 IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
@@ -168,7 +168,7 @@ def _of_ratings(
     passages = len(topic.doc_ids)
     by_config = {config: topic_grades(config, pool, topic.topic_id) for config in rater.configs}
     graded = {kind: by_config[config] for kind, config in rater.by_kind.items()}
-    layered = layers(rater, pool, graded)
+    layered = all_layers(rater, pool, graded)
     others = _other_graders(rater, topic.topic_id, (Purpose.RATE,))
     return Suspicions(
         graded=ratings_of(graded, columns, passages),

@@ -34,11 +34,11 @@ from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.selectors import banks
 from rubricweb.grades.verification import VerificationCounts, change_answer_key
 from rubricweb.grades.visibility import hidden_of_cell
-from rubricweb.review import access, selectors
+from rubricweb.review import access
 from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, displayed_rating
-from rubricweb.review.selectors.cell import CellView
+from rubricweb.review.selectors.cell import CellView, cell_view
+from rubricweb.review.verify import BankCells, RatedAnew, bank_cells, estimates
 from rubricweb.review.verify import selectors as checks
-from rubricweb.review.verify.cells import BankCells, RatedAnew, bank_cells, estimates
 from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoForm, VerdictForm
 from rubricweb.review.verify.selectors import Candidate, CheckQuery, answer_rows
 
@@ -211,7 +211,7 @@ def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: Candidate) -
     passage = bank.collection.passages.get(pk=now.passage_pk)
     return {
         "now": now,
-        "cell": selectors.cell(now.item, passage, rater),
+        "cell": cell_view(now.item, passage, rater),
         "ratings": cell_ratings(now.item, passage, request.user, rater),
     }
 
@@ -264,7 +264,7 @@ def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     if hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders:
         raise Http404("The answer is hidden.")
     rater = CheckForm(request.GET).offer(raters(bank))
-    cell = selectors.cell(item, passage, rater)
+    cell = cell_view(item, passage, rater)
     text = " ".join(cell.answer.split())
     if text != " ".join(acceptance.answer.split()):
         return _refused(request, bank, acceptance, "The grader has another answer now: read it first.")

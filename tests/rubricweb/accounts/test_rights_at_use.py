@@ -19,7 +19,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.api.tokens import make_token
 from rubricweb.corpus.models import Collection
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions as webhooks
 from rubricweb.webhooks.actions import WebhookFields, add_webhook, send_test
 from rubricweb.webhooks.kind import Deliveries
 from rubricweb.webhooks.models import EventType
@@ -121,7 +121,7 @@ def _stays_signed_in(case: Case) -> Callable[[], bool]:
 def _hears_of_new_events(case: Case) -> Callable[[], bool]:
     wanted = WebhookFields("https://hooks.example.org/", [EventType.JOB_ENDED])
     add_webhook(case.collection, wanted, by=case.maker)
-    return lambda: bool(outbox.listening(case.collection.pk, EventType.JOB_ENDED))
+    return lambda: bool(webhooks.listening(case.collection.pk, EventType.JOB_ENDED))
 
 
 def _gets_what_was_on_its_way(case: Case) -> Callable[[], bool]:
@@ -262,6 +262,6 @@ def test_a_webhook_whose_maker_left_sends_on_for_who_turns_it_on(case):
     second = browser(User.objects.get(username="second"))
     assert "who no longer organizes this collection" in markup(second.get(endpoint.get_absolute_url()))
     second.post(f"{endpoint.get_absolute_url()}on/")
-    assert [one.by.username for one in outbox.listening(case.collection.pk, EventType.JOB_ENDED)] == [
+    assert [one.by.username for one in webhooks.listening(case.collection.pk, EventType.JOB_ENDED)] == [
         "second"
     ]

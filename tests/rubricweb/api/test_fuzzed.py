@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, checks
 
 from rubricweb.accounts.roles import Role
-from rubricweb.api.base import Rate
 from rubricweb.api.models import Token
+from rubricweb.api.resources import Rate
 from rubricweb.api.tokens import make_token
 from tests.factories import MembershipFactory
 from tests.rubricweb.worlds import blind_campaign, parameters, world

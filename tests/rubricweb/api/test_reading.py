@@ -11,8 +11,8 @@ from django.core.cache import cache
 from django.http import QueryDict
 from rest_framework.serializers import Serializer
 
-from rubricweb.api.base import Rate
-from rubricweb.api.resources.boards import ComparisonDocument, LeaderboardDocument
+from rubricweb.api.resources import Rate
+from rubricweb.api.resources.results import ComparisonDocument, LeaderboardDocument
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board.selectors import board

@@ -14,8 +14,8 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from rubricweb.accounts.roles import Role
-from rubricweb.api.base import Rate
 from rubricweb.api.models import Token
+from rubricweb.api.resources import Rate
 from rubricweb.api.tokens import make_token
 from tests.factories import CollectionFactory, MembershipFactory
 from tests.rubricweb.worlds import blind_campaign, parameters, world
@@ -205,7 +205,7 @@ def test_fault_of_ours_is_a_problem_document_with_its_reference(owner, collectio
     def broken(*args: object) -> None:
         raise KeyError("a topic that is gone")
 
-    monkeypatch.setattr("rubricweb.api.base.collection_for", broken)
+    monkeypatch.setattr("rubricweb.api.resources.collection_for", broken)
     _, text = make_token(owner, name="script", scopes=Token.Scope, days=1)
     client = script(text)
     client.raise_request_exception = False

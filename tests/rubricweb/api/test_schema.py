@@ -11,7 +11,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 
-from rubricweb.api.base import ListResource, columns
+from rubricweb.api.resources import ListResource, columns
 from rubricweb.api.urls import V1, urlpatterns
 
 

@@ -28,9 +28,9 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.archives import shapes, tables
+from rubricweb.archives.layout import write_archive
+from rubricweb.archives.reading import WRONG, checker
 from rubricweb.archives.restoring import Terms, restore_archive
-from rubricweb.archives.rows import WRONG, checker
-from rubricweb.archives.writing import write_archive
 from rubricweb.arena.models import Battle
 from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import BankVersion, Item, ItemRevision

@@ -8,9 +8,9 @@ import pytest
 
 from rubricweb.archives import removal, tables
 from rubricweb.archives.kind import Archives, Deletions
+from rubricweb.archives.layout import write_archive
 from rubricweb.archives.models import Archive, Deletion
 from rubricweb.archives.reading import opened
-from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_ratings import Cell, rate_cell

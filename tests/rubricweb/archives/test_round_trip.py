@@ -11,10 +11,9 @@ from django.core.management import CommandError, call_command
 
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables
-from rubricweb.archives.layout import own_key
+from rubricweb.archives.layout import own_key, write_archive
 from rubricweb.archives.removal import delete_collection
 from rubricweb.archives.restoring import Terms, parents_first, restore_archive
-from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine.parts import gap_of

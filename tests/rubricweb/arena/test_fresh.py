@@ -12,7 +12,7 @@ from django.urls import reverse
 from grading.systems import pipeline
 from grading.systems.pipeline import Answering
 from rubricweb.arena import actions
-from rubricweb.arena.asking import SYSTEMS, two_systems
+from rubricweb.arena.battles import SYSTEMS, two_systems
 from rubricweb.arena.board import vote_board
 from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Passage, Response, Run, Topic

@@ -26,8 +26,18 @@ from rubricweb.autojudge.items import (
     topic_of,
     values_of,
 )
-from rubricweb.autojudge.model import FILE, Model, SharedReplies, canonical, key_of
-from rubricweb.autojudge.settings import BadSetting, GradeText, Query, Settings, settings_of
+from rubricweb.autojudge.model import (
+    FILE,
+    BadSetting,
+    GradeText,
+    Model,
+    Query,
+    Settings,
+    SharedReplies,
+    canonical,
+    key_of,
+    settings_of,
+)
 from tests.grading.servers.http import Reply, serving
 
 ASKED = {

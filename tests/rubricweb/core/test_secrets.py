@@ -18,7 +18,7 @@ from django.conf import settings as live
 from django.db import connection, models
 
 from grading.types import GradeFailure
-from rubricweb.archives.writing import write_archive
+from rubricweb.archives.layout import write_archive
 from rubricweb.core import redaction
 from rubricweb.core.redaction import SettingsFilter, _Redacted, redacted
 from rubricweb.grades import store

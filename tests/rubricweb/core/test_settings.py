@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.utils.module_loading import import_string
 
 from rubricweb import settings
 
@@ -172,3 +173,9 @@ def test_this_machine_alone_may_have_any_key(tmp_path):
     hosts = "localhost,127.0.0.1,[::1],rubric.localhost"
     env = {"RUBRIC_DEBUG": "1", "RUBRIC_SECRET_KEY": "changeme", "RUBRIC_ALLOWED_HOSTS": hosts}
     assert _settings(tmp_path, "print('starts')", **env).stdout.strip() == "starts"
+
+
+def test_dotted_paths_name_what_exists():
+    lists = (settings.KINDS_OF_WORK, settings.JOB_LISTINGS, settings.WORKER_DUTIES)
+    more = (settings.IMPORTERS.values(), settings.KEPT_REPLIES, settings.ON_LEAVING)
+    assert all(import_string(path) for paths in (*lists, *more) for path in paths)

@@ -26,8 +26,7 @@ from rubricweb.demo.reviewing import BEGUN, CONFLICTS, DECIDED, FINISHED, OKAY_N
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board import BoardSpec, selectors
 from rubricweb.submissions.models import Submission
 from rubricweb.support.models import SupportEvent
 from tests.schema import copy_sqlite

@@ -4,8 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from grading.graders import hf_model
-from rubricweb.demo.loading import load_demo
-from rubricweb.demo.small_model import MODELS, PROMPTS, grade_with_model
+from rubricweb.demo.loading import MODELS, PROMPTS, grade_with_model, load_demo
 from rubricweb.grades.models import Grade, GradingJob
 
 

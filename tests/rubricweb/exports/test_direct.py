@@ -15,8 +15,8 @@ from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.jobs.worker import work_on
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.board.types import BoardSpec
 from tests.factories import PassageFactory, PooledFactory, RankingFactory, RunFactory, TopicFactory
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.markup import markup

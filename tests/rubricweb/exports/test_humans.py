@@ -10,8 +10,7 @@ import pytest
 from django.urls import reverse
 
 from rubricweb.campaigns.actions import rate, undo
-from rubricweb.campaigns.adjudication import decide
-from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.adjudication import CellKey, decide
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.human_ratings import rate_cell
 from tests.factories import take

@@ -16,7 +16,7 @@ from rubricweb.corpus.models import Response
 from rubricweb.exports.selectors import ONE_WAY
 from rubricweb.imports.contents import TAKEN
 from rubricweb.releases.bundle import PARTS, write_release
-from rubricweb.releases.contents import ReleaseOptions, contents_of
+from rubricweb.releases.parts import ReleaseOptions, contents_of
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import routes

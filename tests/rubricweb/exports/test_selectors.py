@@ -19,8 +19,8 @@ from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.grades.scoring import Definition, MeasureSpec
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.board.types import BoardSpec
 from tests.rubricweb.grades.test_scoring import scattered
 
 QUESTIONS = frozenset({ItemKind.QUESTION})

@@ -17,8 +17,8 @@ from rubricweb.grades.configs import (
 )
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.raters import raters
+from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.board.lookup import find_grader, grader_name
-from rubricweb.leaderboards.board.types import BoardError
 from tests.factories import PassageFactory, gradable, grade
 from tests.rubricweb.markup import markup
 

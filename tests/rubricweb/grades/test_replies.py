@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.urls import reverse
@@ -21,7 +22,6 @@ from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import Grade, ReplyBlock, ReplyPolicy
 from rubricweb.grades.replies import content_of, keep_replies, raw_replies, texts_of
 from rubricweb.grades.store import GradeRow
-from rubricweb.jobs import kinds
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Flag, Subject
 from tests.factories import gradable
@@ -229,7 +229,7 @@ def test_no_reply_is_a_block_too():
 
 
 def test_workers_and_a_command_drop(collection, cells, config, capsys):
-    assert "rubricweb.grades.replies.drop_due" in kinds._duties
+    assert "rubricweb.grades.replies.drop_due" in settings.WORKER_DUTIES
     store.save_grades(config, rows(cells))
     make_older(WEEK)
     with pytest.raises(CommandError, match="autumn: replies are kept for ever"):

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from rubricweb.help import contents
-from rubricweb.help.contents import PAGES, help_for, parse
+from rubricweb.help import pages
+from rubricweb.help.pages import PAGES, help_for, parse
 from tests.browser.tutorials import FOLDER, FURTHER, steps
 from tests.rubricweb.routes import routes
 
@@ -20,23 +20,23 @@ pytestmark = pytest.mark.portable
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def pages() -> dict[str, contents.Document]:
-    return {name: contents.document(name) for name in contents.page_names()}
+def documents() -> dict[str, pages.Document]:
+    return {name: pages.document(name) for name in pages.page_names()}
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", contents.page_names())
+@pytest.mark.parametrize("name", pages.page_names())
 def test_everybody_can_read_every_page(client: Client, name):
-    document = contents.document(name)
+    document = pages.document(name)
     answer = client.get(document.address)
     assert answer.status_code == 200
     assert f"<h1>{document.title}</h1>" in answer.text
 
 
 def test_every_link_leads_to_a_place_of_the_help():
-    by_address = {page.address: page for page in pages().values()}
+    by_address = {page.address: page for page in documents().values()}
     missing = []
-    for page in pages().values():
+    for page in documents().values():
         for href in re.findall(r'href="([^"]+)"', page.html):
             address, _, anchor = href.partition("#")
             target = by_address.get(address) if address else page
@@ -54,7 +54,7 @@ def test_every_screen_has_a_page_and_a_place_on_it():
 
 def has_place(named: str) -> bool:
     name, _, anchor = named.partition("#")
-    document = contents.document(name)
+    document = pages.document(name)
     return document is not None and anchor in document.anchors
 
 
@@ -86,11 +86,11 @@ def test_the_first_page_is_called_help_once(client: Client):
 
 
 def test_search_finds_parts_that_have_every_word_headings_first(client: Client):
-    hits = contents.search("Rank Interval")
+    hits = pages.sections_with("Rank Interval")
     assert hits
     assert all("rank" in f"{page.title} {page.html}".lower() for page, *_ in hits)
-    assert next(heading for _, _, heading, _ in contents.search("problems")) == "Problems"
-    assert contents.search("") == []
+    assert next(heading for _, _, heading, _ in pages.sections_with("problems")) == "Problems"
+    assert pages.sections_with("") == []
     answer = client.get(reverse("help:search"), {"q": "zebra crossing"})
     assert "0 places with" in answer.text
     assert "<script>" not in client.get(reverse("help:search"), {"q": "<script>"}).text
@@ -128,7 +128,7 @@ def test_a_page_that_does_not_exist_is_not_found(client: Client):
 def test_a_wheel_carries_every_page():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     carried = wheel["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    paths = [contents.path_of(name).relative_to(ROOT) for name in contents.page_names()]
+    paths = [pages.path_of(name).relative_to(ROOT) for name in pages.page_names()]
     missing = [path for path in paths if not any(str(path).startswith(source) for source in carried)]
     assert missing == []
 

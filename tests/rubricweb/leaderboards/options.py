@@ -2,7 +2,7 @@
 
 from grading.topic_attributes import TopicSlice
 from rubricweb.grades.human_matrices import Source
-from rubricweb.leaderboards.board.types import MissingTopic
+from rubricweb.leaderboards.board import MissingTopic
 
 OPTIONS = {
     "none": {},

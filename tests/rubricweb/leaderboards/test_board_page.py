@@ -16,7 +16,7 @@ from rubricweb.banks.versions import name_version
 from rubricweb.corpus.official import put_official_board
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.leaderboards import board_page, board_plots, rank_changes
+from rubricweb.leaderboards import board_page, plots, rank_changes
 from rubricweb.leaderboards.board import columns, selectors
 from tests import factories
 from tests.rubricweb.leaderboards.test_views import BOARD, HTMX, hidden, shown
@@ -274,22 +274,22 @@ def test_the_axis_ends_at_round_numbers(made, viewer, client_of):
 
 
 def test_axis_is_cut_to_the_runs_that_lie_together():
-    spreads = [board_plots.Spread(0.5 + place / 100, 0.45, 0.6) for place in range(8)]
-    far = board_plots.Spread(0.04)
-    axis = board_plots.dot_axis([far, *spreads])
+    spreads = [plots.Spread(0.5 + place / 100, 0.45, 0.6) for place in range(8)]
+    far = plots.Spread(0.04)
+    axis = plots.dot_axis([far, *spreads])
 
     assert axis.start >= 0.4
     assert (axis.dot(far).is_off, axis.dot(spreads[0]).is_off) == (True, False)
-    assert board_plots.dot_axis([*spreads[:3], far]).start < 0.04, "a few runs all stand on it"
-    assert board_plots.dot_axis([]) is None
+    assert plots.dot_axis([*spreads[:3], far]).start < 0.04, "a few runs all stand on it"
+    assert plots.dot_axis([]) is None
 
 
 def test_dot_of_before_is_drawn_where_it_can_be_told_apart():
-    axis = board_plots.DotAxis(0, 1, ())
+    axis = plots.DotAxis(0, 1, ())
 
-    assert axis.dot(board_plots.Spread(0.5, before=0.4)).before == axis.at(0.4)
-    assert axis.dot(board_plots.Spread(0.5, before=0.499)).before is None
-    assert axis.dot(board_plots.Spread(0.5)).before is None
+    assert axis.dot(plots.Spread(0.5, before=0.4)).before == axis.at(0.4)
+    assert axis.dot(plots.Spread(0.5, before=0.499)).before is None
+    assert axis.dot(plots.Spread(0.5)).before is None
 
 
 def test_strip_has_each_topic_the_easiest_first(made, viewer, client_of):

@@ -7,8 +7,8 @@ import pytest
 
 from grading.types import ItemKind
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.by_attribute import board_by_attribute, score_sheet
 from tests.rubricweb.markup import markup
 

@@ -9,8 +9,7 @@ from rubricweb.grades.configs import active_configs
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.raters import KINDS
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board import BoardSpec, selectors
 from tests.rubricweb.import_files import Folder, bank_line, response
 from tests.rubricweb.jobs.workers import wait_until, workers
 

@@ -18,11 +18,10 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import files, provenance, selectors
+from rubricweb.leaderboards.board import BoardSpec, MissingTopic, files, provenance, selectors
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from rubricweb.leaderboards.by_attribute import board_by_attribute
-from rubricweb.leaderboards.comparison.selectors import compare
+from rubricweb.leaderboards.comparison import compare
 from tests import factories
 from tests.worked import judge
 

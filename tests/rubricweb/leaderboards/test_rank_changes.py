@@ -8,7 +8,7 @@ from django.core.exceptions import BadRequest
 from django.utils import timezone
 
 from rubricweb.leaderboards import rank_changes
-from rubricweb.leaderboards.board.types import Board, BoardRow, Top
+from rubricweb.leaderboards.board import Board, BoardRow, Top
 
 
 def board(*ranked, graded=0):

@@ -191,7 +191,7 @@ def test_a_run_tag_is_text(made, viewer, client_of):
     [(-1e-17, "0.0000"), (0.00001, "0.0000"), (0.0625, "+0.0625"), (None, "\N{EN DASH}")],
 )
 def test_a_difference_has_a_sign_unless_it_prints_as_nothing(value, printed):
-    assert Template("{% load sheets %}{{ value|signed }}").render(Context({"value": value})) == printed
+    assert Template("{% load leaderboards %}{{ value|signed }}").render(Context({"value": value})) == printed
 
 
 def test_who_may_look(made, viewer, outsider, client_of, client):

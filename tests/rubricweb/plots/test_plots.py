@@ -8,9 +8,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rubricweb.plots.cells import Bars, DotRow, HeatRow, confusion, dot_rows, heat_map, tornado
-from rubricweb.plots.scatter import Frame, Level, Point, levels, scatter
-from rubricweb.plots.svg import Plot, Scale, nice_ticks
+from rubricweb.plots import Plot, Point, Scale, nice_ticks, scatter
+from rubricweb.plots.cells import (
+    Bars,
+    DotRow,
+    Frame,
+    HeatRow,
+    Level,
+    confusion,
+    dot_rows,
+    heat_map,
+    levels,
+    tornado,
+)
 
 HOSTILE = '<script>"&'
 FRAME = Frame(

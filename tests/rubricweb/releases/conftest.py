@@ -10,7 +10,7 @@ import pytest
 
 from rubricweb.corpus.models import Collection
 from rubricweb.releases.bundle import write_release
-from rubricweb.releases.contents import ReleaseOptions, contents_of
+from rubricweb.releases.parts import ReleaseOptions, contents_of
 from tests.worked import Worked, judge, worked
 
 Files = dict[str, bytes]

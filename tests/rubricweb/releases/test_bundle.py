@@ -19,7 +19,7 @@ from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.grades.configs import config_asking
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
-from rubricweb.releases.contents import ReleaseOptions, contents_of
+from rubricweb.releases.parts import ReleaseOptions, contents_of
 from tests import factories
 from tests.rubricweb.releases.conftest import unzipped
 from tests.worked import judge, worked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.management import CommandError, call_command
 
-from rubricweb.releases.contents import made_up_names
+from rubricweb.releases.parts import made_up_names
 from tests.rubricweb.releases.conftest import unzipped
 
 

@@ -10,7 +10,7 @@ import pytest
 from rubricweb.banks.models import BankTopic, Item
 from rubricweb.corpus.models import OfficialScore, Passage, Response, Run, Topic
 from rubricweb.releases.bundle import write_release
-from rubricweb.releases.contents import ReleaseOptions, contents_of, made_up_names
+from rubricweb.releases.parts import ReleaseOptions, contents_of, made_up_names
 
 TAGS = {"both": "Zeppelin-dense.v2", "first": "quokka_bm25", "lacks": "wombatRUN", "stray": "xylophone"}
 TEAMS = {"both": "Universidad-Quux", "first": "lab<&>7"}

@@ -16,9 +16,9 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.releases.contents import made_up_names
 from rubricweb.releases.kind import Releases
 from rubricweb.releases.models import Release
+from rubricweb.releases.parts import made_up_names
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Kind, Subject
 from tests.rubricweb.markup import markup

@@ -11,8 +11,8 @@ from rubricweb.corpus.derived_models import DuplicateSearch
 from rubricweb.corpus.duplicates import search_now
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence.duplicates import duplicates
 from tests.rubricweb.markup import markup
 from tests.worked import worked

@@ -13,7 +13,7 @@ from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.store import save_grades
-from rubricweb.review.verify.cells import Population, Share, bank_cells, estimates
+from rubricweb.review.verify import Population, Share, bank_cells, estimates
 from tests.factories import grade
 from tests.rubricweb.markup import markup
 

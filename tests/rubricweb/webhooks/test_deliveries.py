@@ -16,7 +16,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import kinds, leases
 from rubricweb.jobs.worker import work_on
-from rubricweb.webhooks import actions, outbox
+from rubricweb.webhooks import actions
 from rubricweb.webhooks.deliveries import WAITS, deliver
 from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message
 
@@ -31,7 +31,7 @@ def tell(collection):
     """`tell()`: an event happens, and its one delivery waits."""
 
     def tell() -> Delivery:
-        message = outbox.write(collection, EventType.JOB_ENDED, DETAILS)
+        message = actions.write(collection, EventType.JOB_ENDED, DETAILS)
         return message.deliveries.get()
 
     return tell
@@ -67,23 +67,23 @@ def test_only_what_an_endpoint_asks_for_is_sent_to_it(collection, endpoint):
     actions.change_webhook(
         endpoint, actions.WebhookFields(endpoint.address, [EventType.RELEASE_MADE]), by=endpoint.by
     )
-    assert outbox.write(collection, EventType.JOB_ENDED, DETAILS) is None
-    assert outbox.write(collection, EventType.RELEASE_MADE, {}) is not None
+    assert actions.write(collection, EventType.JOB_ENDED, DETAILS) is None
+    assert actions.write(collection, EventType.RELEASE_MADE, {}) is not None
     actions.turn_off(endpoint, by=endpoint.by)
-    assert outbox.write(collection, EventType.RELEASE_MADE, {}) is None
+    assert actions.write(collection, EventType.RELEASE_MADE, {}) is None
 
 
 def test_addresses_are_looked_up_only_for_who_asks(collection):
     def refuse() -> str:
         raise AssertionError("every page of the process would be loaded")
 
-    outbox.job_ended(GradingJob(pk=7), collection, kind="grading", page=lazy(refuse, str)())
+    actions.job_ended(GradingJob(pk=7), collection, kind="grading", page=lazy(refuse, str)())
     assert not Message.objects.exists()
 
 
 def test_what_is_rolled_back_is_not_sent(collection, endpoint):
     with transaction.atomic():
-        assert outbox.write(collection, EventType.JOB_ENDED, DETAILS) is not None
+        assert actions.write(collection, EventType.JOB_ENDED, DETAILS) is not None
         transaction.set_rollback(True)
     assert not Message.objects.exists()
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from rubricweb.webhooks import outbox
+from rubricweb.webhooks import actions
 from rubricweb.webhooks.models import Delivery, EventType
 from tests.rubricweb.jobs.workers import wait_until, workers
 
@@ -32,7 +32,7 @@ def test_a_worker_killed_while_it_waits_for_the_answer(collection, endpoint, rec
         return True
 
     receiver.on_request = hold
-    message = outbox.write(collection, EventType.RELEASE_MADE, {"release": {"id": 1}})
+    message = actions.write(collection, EventType.RELEASE_MADE, {"release": {"id": 1}})
     first = start_worker()
     wait_until(has_come.is_set, what="the first request")
     first.kill()

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from rubricweb.archives import layout
-from rubricweb.archives.writing import CannotArchive, write_archive
+from rubricweb.archives.layout import CannotArchive, write_archive
 from rubricweb.core import audit
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing

@@ -6,7 +6,7 @@ from typing import Any
 
 from grading.formats.battles import csv_lines, write_csv, write_json
 from rubricweb.arena.answers import Verdict
-from rubricweb.arena.files import arena_battles
+from rubricweb.arena.battle_files import arena_battles
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.pseudonyms import naming

@@ -14,7 +14,7 @@ from rubricweb.corpus.models import Topic
 from rubricweb.exports.listings import LISTINGS, ListingQuery
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.visibility import hidden_count, reading_for_everybody
-from rubricweb.review.evidence import EvidenceQuery, RelevanceSource
+from rubricweb.review.problems import EvidenceQuery, RelevanceSource
 
 
 class Command(OperatorCommand):

@@ -15,8 +15,7 @@ from grading.types import Qrel
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports import selectors
-from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec
+from rubricweb.leaderboards.board import BoardError, BoardSpec, provenance
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
 
 

@@ -13,7 +13,7 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards import agreement, agreement_tables
-from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_comparing_arguments,

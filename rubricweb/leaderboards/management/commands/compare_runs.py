@@ -7,15 +7,15 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from rubricweb.core.reader import OperatorCommand
+from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import (
     add_board_arguments,
     add_label_arguments,
     add_measure_argument,
     board_spec_of,
 )
-from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare, document
+from rubricweb.leaderboards.comparison import UnknownRun, compare, document
 
 FORMATS = ("sentence", "tex", "json")
 

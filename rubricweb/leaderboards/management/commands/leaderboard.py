@@ -7,9 +7,8 @@ from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.leaderboards.board import per_topic_files
+from rubricweb.leaderboards.board import BoardError, files
 from rubricweb.leaderboards.board.files import WRITERS
-from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import (
     add_board_arguments,
     add_label_arguments,
@@ -26,7 +25,7 @@ class Command(OperatorCommand):
         add_label_arguments(parser)
         add_measure_argument(parser)
         add_board_arguments(parser)
-        by_topic = ", ".join((*per_topic_files.FORMATS, f"and their {per_topic_files.MEASURES}"))
+        by_topic = ", ".join((*files.PER_TOPIC, f"and their {files.MEASURES}"))
         text = f"json (default), tsv, tex; with a row for each topic {by_topic}"
         parser.add_argument("--format", default="json", help=text)
         parser.add_argument("--json", action="store_true", help="the same as --format json")

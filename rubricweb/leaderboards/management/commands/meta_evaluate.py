@@ -18,8 +18,8 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards import meta, meta_tables
+from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.board.lookup import find_topics, parse_measures
-from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_comparing_arguments,

@@ -15,7 +15,7 @@ from rubricweb.corpus.command_arguments import add_server_argument, link
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import Definition
 from rubricweb.leaderboards import actions
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.command_arguments import (
     Options,

@@ -12,7 +12,7 @@ from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.home.home import checklist_of
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
-from rubricweb.releases.contents import Names, ReleaseOptions, contents_of
+from rubricweb.releases.parts import Names, ReleaseOptions, contents_of
 
 
 class Command(OperatorCommand):

@@ -10,8 +10,7 @@ from django.urls import reverse
 from grading.types import Purpose
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.actions import rate
-from rubricweb.campaigns.adjudication import accept_unanimous, decide, ratings_by_person, withdraw
-from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.adjudication import CellKey, accept_unanimous, decide, ratings_by_person, withdraw
 from rubricweb.campaigns.conflicts import Query, conflicts, decide_page, overruled
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Decision

@@ -9,9 +9,8 @@ import pytest
 from scipy.stats import contingency
 
 from rubricweb.campaigns.actions import rate
-from rubricweb.campaigns.adjudication import decide
+from rubricweb.campaigns.adjudication import CellKey, CountedRating, Event, decide, ratings, settled
 from rubricweb.campaigns.agreement import agreement, anchoring, document
-from rubricweb.campaigns.assessor_ratings import CellKey, CountedRating, Event, ratings, settled
 from rubricweb.campaigns.models import Turn
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.human_models import HumanGrade

@@ -7,7 +7,7 @@ import pytest
 
 from grading.measures.cover import covered_items
 from grading.statistics.max_t import ALPHA, pairwise_p
-from rubricweb.api.resources.campaigns import NewCampaign
+from rubricweb.api.resources.assessment import NewCampaign
 from rubricweb.campaigns import ordering
 from rubricweb.campaigns.forms import CampaignForm
 from rubricweb.campaigns.management.commands.open_campaign import Command

@@ -4,8 +4,8 @@ import pytest
 from django.http import QueryDict
 
 from grading.types import Purpose
-from rubricweb.campaigns.cards import OF_WHOLE_SCALE, meanings_of
 from rubricweb.campaigns.queue import RateForm
+from rubricweb.campaigns.ratable import OF_WHOLE_SCALE, meanings_of
 from rubricweb.grades.configs import imported_config
 from tests.factories import lexical_config
 

@@ -9,9 +9,8 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import columns, files, lookup, provenance, selectors
+from rubricweb.leaderboards.board import BoardError, BoardSpec, columns, files, lookup, provenance, selectors
 from rubricweb.leaderboards.board.columns import FILES, Column, Place
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from tests.worked import judge
 
 BASE = MeasureSpec(cutoff=10)

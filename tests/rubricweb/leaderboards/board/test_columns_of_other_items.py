@@ -16,8 +16,7 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import files, lookup, per_topic_files, selectors
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic, files, lookup, selectors
 from tests.factories import BankFactory, ItemFactory
 
 pytestmark = pytest.mark.portable
@@ -108,7 +107,7 @@ def test_column_equals_the_board_of_its_grader(made, graders, own, other):
         assert column_scores(spec) == expected, name
         means = {
             row.run_tag: row.value
-            for row in per_topic_files.value_rows(spec)
+            for row in files.value_rows(spec)
             if (row.query_id, row.measure) == ("all", token)
         }
         assert means == {tag: score for tag, (score, *_) in expected.items() if score is not None}, name
@@ -155,7 +154,7 @@ def test_column_names_the_items_it_is_scored_over(made, graders):
         "Rubric-Cover@20",
     ]
     board = selectors.board(spec)
-    listed = json.loads("\n".join(files.json_lines(board)))["columns"]
+    listed = json.loads("\n".join(files.document_lines(board)))["columns"]
     assert [(column["items"], column["bank"]) for column in listed] == [
         ("nuggets", "main"),
         ("direct labels", None),

@@ -12,8 +12,7 @@ from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import files, selectors, sentences
-from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
+from rubricweb.leaderboards.board import BoardSpec, MissingTopic, files, selectors, sentences
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.portable]

@@ -16,8 +16,7 @@ from rubricweb.grades.human_models import Draw
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import files, selectors, sentences
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board import BoardSpec, files, selectors, sentences
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.portable]

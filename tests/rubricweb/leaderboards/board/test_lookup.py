@@ -7,8 +7,7 @@ from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import scored_graders
-from rubricweb.leaderboards.board import lookup
-from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.leaderboards.board import BoardError, lookup
 from tests import factories
 
 

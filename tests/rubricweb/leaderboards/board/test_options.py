@@ -15,10 +15,9 @@ from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import provenance, selectors
+from rubricweb.leaderboards.board import BoardSpec, MissingTopic, Top, provenance, selectors
 from rubricweb.leaderboards.board.certainty import certainty, top
 from rubricweb.leaderboards.board.sentences import headline, resolution
-from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic, Top
 from tests import factories
 from tests.worked import RANKED
 

@@ -13,8 +13,7 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board import BoardSpec, selectors
 from tests import factories
 from tests.worked import judge
 

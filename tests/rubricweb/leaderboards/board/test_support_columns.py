@@ -6,8 +6,15 @@ from grading.formats.ids import text_md5
 from grading.types import ItemKind
 from rubricweb.corpus.models import Response
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import files, lookup, per_topic_files, provenance, selectors
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.board import (
+    BoardError,
+    BoardSpec,
+    MissingTopic,
+    files,
+    lookup,
+    provenance,
+    selectors,
+)
 from rubricweb.support.models import SupportJudge, SupportLabel
 from tests.worked import worked
 
@@ -93,6 +100,6 @@ def test_files_of_a_board_have_the_columns(made):
     assert both["columns"]["support/recall"]["score"] == pytest.approx(0.5 / 3)
     lines = {
         (row.run_tag, row.query_id, row.measure): row.value
-        for row in per_topic_files.value_rows(spec_of(made, "support/recall"))
+        for row in files.value_rows(spec_of(made, "support/recall"))
     }
     assert lines["both", "t1", "support/recall"] == pytest.approx(0.5 / 3)

@@ -11,8 +11,7 @@ from rubricweb.banks.actions import retire_item
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import files, provenance, selectors
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board import BoardSpec, files, provenance, selectors
 from tests.rubricweb.markup import markup
 
 LLM = "org/Judge-1"
@@ -58,7 +57,7 @@ def test_runs_and_items_of_the_grading_model_are_told(judged_by_a_model):
 
 def test_a_name_with_a_line_separator_stays_in_its_text(made):
     made.bank.name = "autumn\u2028leaves\x85fall"
-    text = "\n".join(files.json_lines(board_of(made)))
+    text = "\n".join(files.document_lines(board_of(made)))
     assert made.bank.name in text
     assert json.loads(text) == files.document(board_of(made))
 

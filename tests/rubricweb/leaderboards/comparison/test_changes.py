@@ -13,8 +13,8 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
+from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.comparison.changes import CellChange, explained, is_exact, moved_rows
 from tests import factories
 from tests.rubricweb.markup import markup

@@ -9,9 +9,8 @@ from rubricweb.banks import actions
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards.board import BoardSpec, MissingTopic, selectors
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from rubricweb.leaderboards.comparison.changes import explained, moved_rows
 from tests.rubricweb.leaderboards.options import OPTIONS
 

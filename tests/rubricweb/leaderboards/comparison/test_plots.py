@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from rubricweb.leaderboards.comparison import plots
-from rubricweb.leaderboards.comparison.selectors import redrawn_means
+from rubricweb.leaderboards import plots
+from rubricweb.leaderboards.comparison import redrawn_means
 
 
 @pytest.mark.parametrize(

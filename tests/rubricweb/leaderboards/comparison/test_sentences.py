@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grading.statistics.max_t import PairedTest
-from rubricweb.leaderboards.comparison.selectors import (
+from rubricweb.leaderboards.comparison import (
     RunComparison,
     TopicPair,
     document,

@@ -17,10 +17,10 @@ from rubricweb.banks.versions import name_version
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.store import remove_grades
-from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards import influence
+from rubricweb.leaderboards.board import BoardSpec, selectors
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.influence import items, pool
+from rubricweb.leaderboards.influence import pool
 from tests.rubricweb.leaderboards.options import OPTIONS
 
 pytestmark = pytest.mark.portable
@@ -57,7 +57,7 @@ def board_without(spec, item):
 
 
 def check(spec, asked):
-    found = {row.uid: row.influence for row in items.item_influences(scored_board(spec)).rows}
+    found = {row.uid: row.influence for row in influence.item_influences(scored_board(spec)).rows}
     before = board_of(spec)
     assert found
     for item in asked:

@@ -11,10 +11,10 @@ from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.grades.scoring import MeasureSpec, rank_intervals
-from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards import influence
+from rubricweb.leaderboards.board import BoardSpec, selectors
 from rubricweb.leaderboards.board.certainty import scored_board
-from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.influence import items, pool
+from rubricweb.leaderboards.influence import pool
 
 BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 
@@ -33,7 +33,7 @@ def board_of(made, measure):
 )
 def test_without_an_item_is_the_board_after_retiring_it(made, owner, measure):
     before = board_of(made, measure)
-    rows = {row.uid: row for row in items.item_influences(made_scored(made, measure)).rows}
+    rows = {row.uid: row for row in influence.item_influences(made_scored(made, measure)).rows}
     assert len(rows) == 3
     item = made.items["t1"][0]
     expected = rows[item.revision.uid].influence
@@ -45,7 +45,9 @@ def test_without_an_item_is_the_board_after_retiring_it(made, owner, measure):
 def test_difficulty_and_discrimination_by_hand(made):
     """Pigment: covered by both and first; of d1 5, d2 0, d3 3 one of three passages reaches 4."""
     row = next(
-        r for r in items.item_influences(made_scored(made)).rows if r.uid == made.items["t1"][0].revision.uid
+        r
+        for r in influence.item_influences(made_scored(made)).rows
+        if r.uid == made.items["t1"][0].revision.uid
     )
     assert row.by_runs == 0.5
     assert row.by_passages == pytest.approx(1 / 3)
@@ -54,14 +56,14 @@ def test_difficulty_and_discrimination_by_hand(made):
 
 
 def test_one_topic_only(made):
-    found = items.item_influences(made_scored(made), topic_id=made.topics["t2"].pk)
+    found = influence.item_influences(made_scored(made), topic_id=made.topics["t2"].pk)
     assert [row.query_id for row in found.rows] == ["t2"]
-    assert items.item_influences(made_scored(made), topic_id=made.topics["t3"].pk).rows == []
+    assert influence.item_influences(made_scored(made), topic_id=made.topics["t3"].pk).rows == []
 
 
 def test_runs_that_hang_on_one_item(made):
     """Without t2's only item the topic is gone: both 1, first and lacks 1/2, stray 0."""
-    found = {one.run_tag: one for one in items.item_influences(made_scored(made)).dependents}
+    found = {one.run_tag: one for one in influence.item_influences(made_scored(made)).dependents}
     stray = found["stray"]
     assert (stray.before, stray.after, stray.row.query_id) == (2, 4, "t2")
 
@@ -93,8 +95,8 @@ def test_only_ranks_that_the_topics_rule_out_are_beyond():
     known = rank_intervals(np.array([[0.9], [0.5], [0.1]]) * np.ones(10))
     assert [known.possible(run) for run in range(3)] == [(1, 1), (2, 2), (3, 3)]
     without = np.array([[0.1, 0.5, 0.9], [0.9, 0.5, 0.1], [0.4, 0.5, 0.1]])
-    assert items._beyond(SimpleNamespace(ranks=known), without).tolist() == [2, 0, 2]
-    assert items._beyond(SimpleNamespace(ranks=None), without).tolist() == [0, 0, 0]
+    assert influence._beyond(SimpleNamespace(ranks=known), without).tolist() == [2, 0, 2]
+    assert influence._beyond(SimpleNamespace(ranks=None), without).tolist() == [0, 0, 0]
 
 
 def test_labels_lose_what_only_the_team_found(made):
@@ -119,4 +121,4 @@ def test_items_that_a_model_drafted(made):
 
 
 def test_redundant_pairs(made):
-    assert items.pairs(made_scored(made)) == []
+    assert influence.pairs(made_scored(made)) == []

@@ -10,7 +10,7 @@ from rubricweb.corpus.models import OfficialScore
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.leaderboards import meta, meta_tables
-from rubricweb.leaderboards.board.types import BoardError
+from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.meta import (
     JUDGMENTS,
     MetaSpec,

@@ -9,7 +9,7 @@ from grading.statistics.max_t import PairedTest
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.grades.human_matrices import Source
-from rubricweb.leaderboards.board.types import MissingTopic
+from rubricweb.leaderboards.board import MissingTopic
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.models import PublicBoard
 from tests.rubricweb.markup import markup

@@ -9,9 +9,8 @@ from django.utils import timezone
 from rubricweb.banks.actions import revise_item
 from rubricweb.core import events
 from rubricweb.core.models import AuditEntry
-from rubricweb.review.flags import actions
+from rubricweb.review.flags import actions, open_by_topic, open_counts, threads
 from rubricweb.review.flags.actions import EmptyComment, MovedMeanwhile, UnfitAssignee, UnfitKind
-from rubricweb.review.flags.selectors import open_by_topic, open_counts, threads
 from rubricweb.review.models import Flag, FlagEvent, Kind
 
 

@@ -1,13 +1,34 @@
-"""Tables of results: on the page, and as text to paste."""
+"""Numbers and tables of results as their templates print them."""
 
 from __future__ import annotations
 
 from django import template
 
 from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
-from rubricweb.leaderboards.influence.items import signed
+from rubricweb.leaderboards.comparison import number
+from rubricweb.leaderboards.influence import signed
 
 register = template.Library()
+
+
+@register.filter
+def three(value: float | None) -> str:
+    """Return three decimals; a dash for what is undefined."""
+    return "\N{EN DASH}" if value is None else number(value)
+
+
+@register.filter
+def plus(value: float) -> str:
+    """Return three decimals with their sign; 0 has none."""
+    return number(value, signed=True)
+
+
+@register.filter
+def unlocalized(value: float) -> str:
+    """Return a number of an SVG, whatever the language."""
+    return f"{value:g}"
+
+
 register.filter(signed)
 
 

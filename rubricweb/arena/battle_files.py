@@ -1,10 +1,10 @@
-"""Import battles of other arenas: one line is one vote of a named voter, a person or a model."""
+"""Battles of other arenas, in and out: one line is one vote of a named voter, a person or a model."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,16 +13,19 @@ from uuid import UUID, uuid5
 
 from django.utils import timezone
 
-from grading.formats.battles import ASPECTS, ArenaBattle
+from grading.formats.battles import ASPECTS, WORD_OF, ArenaBattle
+from grading.formats.events import Verdict as VerdictOfFile
 from rubricweb.accounts.models import User
 from rubricweb.arena.actions import EVENT
+from rubricweb.arena.answers import Verdict, counted_votes, holding_votes, named_runs
 from rubricweb.arena.battles import locked_arena, next_number
-from rubricweb.arena.importing import CREDIT
+from rubricweb.arena.files import CREDIT
 from rubricweb.arena.models import Battle, Vote
 from rubricweb.core import events
 from rubricweb.corpus.import_base import FilePosition, fitting_id, fitting_name
 from rubricweb.corpus.import_runs import TAG_LIMIT
-from rubricweb.corpus.models import Run
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.grades.import_ratings import USERNAME_CHARS, Kinds, WorkOfPeople, in_portions
 
 NO_TOPIC = "no-question-id"
@@ -166,3 +169,23 @@ def _moment(value: object) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def arena_battles(
+    collection: Collection, verdict: Verdict, name: Naming, *, with_named: bool = False
+) -> Iterator[ArenaBattle]:
+    """Yield the votes that count as battles of arenas, with the words of arena-rank.
+
+    People are called by `name`, voters of files as these call them. Votes on evidence have a column `aspect`.
+    """
+    counted = counted_votes(collection, verdict, with_named=with_named).votes
+    names = named_runs(collection, {run for vote in counted for run in vote.pair})
+    by_battle = holding_votes(collection)
+    aspect = {"aspect": verdict.value} if verdict is Verdict.EVIDENCE else {}
+    for vote in sorted(counted, key=lambda vote: vote.battle_id):
+        held = by_battle[vote.battle_id]
+        columns = {"question_id": vote.query_id, "judge": vote.file_voter or name(held.battle.person)}
+        columns |= held.battle.columns or {"timestamp": held.at.isoformat()}
+        yield ArenaBattle(
+            names[vote.left], names[vote.right], WORD_OF[VerdictOfFile(vote.verdict)], columns | aspect
+        )

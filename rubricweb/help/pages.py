@@ -1,4 +1,4 @@
-"""The pages of the help as HTML, in the order of their table of contents, and which explains which screen."""
+"""The help: the Markdown files of docs/ as HTML, which page explains which screen, and its views."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
+from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -227,7 +231,7 @@ def table_of_contents() -> list[tuple[str, list[Document]]]:
     ]
 
 
-def search(query: str) -> list[tuple[Document, str, str, str]]:
+def sections_with(query: str) -> list[tuple[Document, str, str, str]]:
     """Return the parts of pages that have every word: page, anchor, heading and the beginning of the text.
 
     Hits in headings come first, otherwise in the order of the contents.
@@ -248,3 +252,31 @@ def help_for(route: str) -> str:
     page = PAGES.get(route) or PAGES.get(route.partition(":")[0], INDEX)
     name, _, anchor = page.partition("#")
     return address_of(name) + (f"#{anchor}" if anchor else "")
+
+
+@require_safe
+@login_not_required
+def index(request: HttpRequest) -> HttpResponse:
+    return _page(request, INDEX)
+
+
+@require_safe
+@login_not_required
+def page(request: HttpRequest, page: str) -> HttpResponse:
+    return _page(request, page)
+
+
+@require_safe
+@login_not_required
+def search(request: HttpRequest) -> HttpResponse:
+    query = request.GET.get("q", "").strip()[:200]
+    context = {"words": query, "hits": sections_with(query), "contents": table_of_contents()}
+    return render(request, "help/search.html", context)
+
+
+def _page(request: HttpRequest, name: str) -> HttpResponse:
+    shown_page = document(name)
+    if shown_page is None:
+        raise Http404("The help has no such page.")
+    context = {"page": shown_page, "contents": table_of_contents()}
+    return render(request, "help/page.html", context)

@@ -1,4 +1,4 @@
-"""Campaigns: cells that people shall rate. Plan one, open it, and see how far it is."""
+"""Work of assessors: campaigns of cells to rate, and flags with their threads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -16,11 +17,21 @@ from rest_framework.response import Response
 
 from grading.types import MAX_RATING
 from rubricweb.accounts import roles
-from rubricweb.api.base import ListResource, Resource, Row, documents, require_valid
+from rubricweb.accounts.models import User
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
+from rubricweb.api.resources import (
+    IF_MATCH,
+    ListResource,
+    Resource,
+    Row,
+    documents,
+    require_valid,
+    seen_version,
+)
 from rubricweb.banks.models import Item
-from rubricweb.campaigns import access, actions
+from rubricweb.campaigns import access as campaign_access
+from rubricweb.campaigns import actions as campaign_actions
 from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
@@ -28,9 +39,14 @@ from rubricweb.campaigns.new_campaign import Preview, preview_of
 from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
+from rubricweb.review import access as flag_access
+from rubricweb.review.flags import STATES, State, members_who_answer
+from rubricweb.review.flags import actions as flag_actions
+from rubricweb.review.flags.views import MAX_TEXT
+from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
 
-WRITES = {"POST": Token.Scope.ORGANIZE}
-STATES = {"close": actions.close_campaign, "reopen": actions.reopen_campaign}
+CAMPAIGN_WRITES = {"POST": Token.Scope.ORGANIZE}
+STEERS = {"close": campaign_actions.close_campaign, "reopen": campaign_actions.reopen_campaign}
 SHORTEST_SECONDS, LONGEST_SECONDS, DEEPEST = 1, 3_600, 1_000
 
 
@@ -143,7 +159,7 @@ class Campaigns(ListResource):
     """The campaigns of a collection, with their progress. A POST opens one."""
 
     serializer_class = CampaignListRow
-    scopes = WRITES
+    scopes = CAMPAIGN_WRITES
 
     def rows(self) -> QuerySet[Any]:
         return self.collection().campaigns.all()
@@ -157,7 +173,7 @@ class Campaigns(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Open a campaign."""
         form = _form(self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign))
-        campaign = actions.open_campaign(form.choice, form.plan, by=self.person)
+        campaign = campaign_actions.open_campaign(form.choice, form.plan, by=self.person)
         place = reverse("api:campaign", args=[slug, campaign.pk])
         document = _document(progress(campaign, self.person))
         return Response(document, HTTPStatus.CREATED, headers={"Location": place})
@@ -182,7 +198,7 @@ class CampaignResource(Resource):
     @extend_schema(responses=CampaignDocument)
     def get(self, request: Request, slug: str, campaign_id: int) -> Response:
         """Get a campaign and its progress."""
-        campaign = access.campaign_for(
+        campaign = campaign_access.campaign_for(
             self.person, self.collection().slug, campaign_id, needed=roles.TO_ORGANIZE
         )
         return Response(_document(progress(campaign, self.person)))
@@ -191,17 +207,17 @@ class CampaignResource(Resource):
 class CampaignState(Resource):
     """Close a campaign, or reopen it."""
 
-    scopes = WRITES
+    scopes = CAMPAIGN_WRITES
 
     @extend_schema(request=None, responses=CampaignDocument, operation_id="campaigns_steer")
     def post(self, request: Request, slug: str, campaign_id: int, steer: str) -> Response:
         """Close or reopen a campaign."""
-        if steer not in STATES:
-            raise Http404(f"A campaign takes one of {', '.join(STATES)}.")
+        if steer not in STEERS:
+            raise Http404(f"A campaign takes one of {', '.join(STEERS)}.")
         slug = self.collection().slug
-        campaign = access.campaign_for(self.person, slug, campaign_id, needed=roles.TO_ORGANIZE)
+        campaign = campaign_access.campaign_for(self.person, slug, campaign_id, needed=roles.TO_ORGANIZE)
         if campaign.is_open == (steer == "close"):
-            STATES[steer](campaign, by=self.person)
+            STEERS[steer](campaign, by=self.person)
         return Response(_document(progress(campaign, self.person)))
 
 
@@ -220,3 +236,164 @@ def _document(now: CampaignProgress) -> Row:
     campaign = CampaignSerializer(now.row.campaign).data
     parts = {"counts": CountsDocument(now.row).data, "people": documents(PersonDocument, now.people)}
     return {**campaign, **parts, "random": now.random, "random_done": now.random_done}
+
+
+FLAG_WRITES = {"POST": Token.Scope.ASSESS}
+
+
+class FlagSerializer(serializers.Serializer[Flag]):
+    id = serializers.IntegerField(source="pk")
+    kind = serializers.ChoiceField(choices=Flag.Kind.choices)
+    bank = serializers.IntegerField(source="bank_id")
+    topic = serializers.CharField(source="topic.query_id")
+    item = serializers.IntegerField(source="item_id", allow_null=True, help_text="The id of an item.")
+    uid = serializers.CharField(
+        source="revision.uid", allow_null=True, default=None, help_text="The id of its wording at that time."
+    )
+    passage = serializers.IntegerField(source="passage_id", allow_null=True)
+    doc_id = serializers.CharField(source="passage.doc_id", allow_null=True, default=None)
+    by = serializers.CharField(source="by.username", allow_null=True, default=None)
+    at = serializers.DateTimeField()
+    assignee = serializers.CharField(source="assignee.username", allow_null=True, default=None)
+    moved_at = serializers.DateTimeField(help_text="When the last event was added.")
+    resolved_at = serializers.DateTimeField(allow_null=True)
+    version = serializers.IntegerField(help_text="The number of its last event.")
+
+
+class FlagEventSerializer(serializers.Serializer[FlagEvent]):
+    number = serializers.IntegerField()
+    verb = serializers.ChoiceField(choices=FlagEvent.Verb.choices)
+    text = serializers.CharField()
+    by = serializers.CharField(source="by.username", allow_null=True, default=None)
+    assignee = serializers.CharField(source="assignee.username", allow_null=True, default=None)
+    at = serializers.DateTimeField()
+
+
+class FlagDocument(FlagSerializer):
+    events = FlagEventSerializer(many=True, source="events.all")
+
+
+class NewFlag(serializers.Serializer[Any]):
+    """A flag on an item, on a passage, or on both: a pair."""
+
+    bank = serializers.IntegerField()
+    topic = serializers.CharField(help_text="The topic's `query_id`.")
+    item = serializers.IntegerField(required=False, help_text="The id of an item.")
+    passage = serializers.IntegerField(required=False, help_text="The id of a passage of its pool.")
+    kind = serializers.ChoiceField(choices=Flag.Kind.choices)
+    text = serializers.CharField(default="", allow_blank=True, max_length=MAX_TEXT)
+    event = serializers.UUIDField(required=False, help_text="Sent again with it, it is saved once.")
+
+
+class NewFlagEvent(serializers.Serializer[Any]):
+    """A reply, or a decision, which names the version of the flag that you have seen (`If-Match`)."""
+
+    verb = serializers.ChoiceField(choices=("replied", "resolved", "reopened", "assigned"))
+    text = serializers.CharField(default="", allow_blank=True, max_length=MAX_TEXT)
+    assignee = serializers.CharField(
+        required=False, allow_null=True, help_text="A member's user name, with `assigned`; null for nobody."
+    )
+    event = serializers.UUIDField(required=False, help_text="Sent again with it, it is saved once.")
+
+
+NAMED = [
+    OpenApiParameter("state", enum=State.values, description="`all` by default."),
+    OpenApiParameter("kind", enum=Flag.Kind.values),
+    OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
+]
+
+
+@extend_schema_view(get=extend_schema(parameters=NAMED))
+class Flags(ListResource):
+    """The flags of a collection."""
+
+    serializer_class = FlagSerializer
+    scopes = FLAG_WRITES
+
+    def rows(self) -> QuerySet[Any]:
+        named = self.request.query_params
+        rows = Flag.objects.of(self.collection())
+        if state := named.get("state", ""):
+            if state not in State.values:
+                raise ValidationError({"state": [f"One of {', '.join(State.values)}."]})
+            rows = rows if state == State.ALL else rows.filter(STATES[State(state)])
+        chosen = {"kind": named.get("kind", ""), "topic__query_id": named.get("topic", "")}
+        return rows.filter(**{column: value for column, value in chosen.items() if value})
+
+    @extend_schema(request=NewFlag, responses={201: FlagDocument}, parameters=[KEY])
+    @done_once
+    def post(self, request: Request, slug: str) -> Response:
+        """Flag a question, passage or grade."""
+        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlag)
+        flag = flag_actions.open_flag(
+            _subject(self.person, collection, fields),
+            kind=Kind(fields["kind"]),
+            text=fields["text"],
+            by=self.person,
+            uid=fields.get("event"),
+        )
+        place = reverse("api:flag", args=[slug, flag.pk])
+        return _answer(self.person, slug, flag.pk, HTTPStatus.CREATED, Location=place)
+
+
+class FlagResource(Resource):
+    """One flag, with its thread. Its `ETag` is its version."""
+
+    @extend_schema(responses=FlagDocument)
+    def get(self, request: Request, slug: str, flag_id: int) -> Response:
+        """Get a flag and its thread."""
+        return _answer(self.person, self.collection().slug, flag_id)
+
+
+class FlagEvents(Resource):
+    """Reply to a flag, resolve it, open it again, or assign it."""
+
+    scopes = FLAG_WRITES
+
+    @extend_schema(
+        request=NewFlagEvent,
+        responses={201: FlagDocument},
+        parameters=[IF_MATCH, KEY],
+        operation_id="flags_events_create",
+    )
+    @done_once
+    def post(self, request: Request, slug: str, flag_id: int) -> Response:
+        """Reply to a flag, resolve, reopen or assign it."""
+        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlagEvent)
+        flag = flag_access.flag_for(self.person, slug, flag_id, needed=roles.TO_ASSESS)
+        text, verb, uid = fields["text"], fields["verb"], fields.get("event")
+        if verb == "replied":
+            flag_actions.reply(flag, text=text, by=self.person, uid=uid)
+            return _answer(self.person, slug, flag_id, HTTPStatus.CREATED)
+        flag_access.require_decider(self.person, flag)
+        seen = seen_version(request)
+        if verb == "assigned":
+            to = _member(collection, fields.get("assignee"))
+            flag_actions.assign(flag, to=to, seen=seen, by=self.person, uid=uid)
+        else:
+            decide = flag_actions.resolve if verb == "resolved" else flag_actions.reopen
+            decide(flag, seen=seen, text=text, by=self.person, uid=uid)
+        return _answer(self.person, slug, flag_id, HTTPStatus.CREATED)
+
+
+def _subject(person: User, collection: Collection, fields: dict[str, Any]) -> Subject:
+    bank = get_object_or_404(collection.banks, pk=fields["bank"])
+    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+    named = {name: str(fields.get(name, "")) for name in ("item", "passage")}
+    return flag_access.subject_for(person, (bank.pk, topic.pk), **named, needed=roles.TO_ASSESS)
+
+
+def _member(collection: Collection, username: str | None) -> User | None:
+    if username is None:
+        return None
+    member: User | None = members_who_answer(collection).filter(username=username).first()
+    if member is None:
+        raise ValidationError({"assignee": ["No member who may answer flags has this name."]})
+    return member
+
+
+def _answer(
+    person: User, slug: str, flag_id: int, status: HTTPStatus = HTTPStatus.OK, **headers: str
+) -> Response:
+    flag = flag_access.flag_for(person, slug, flag_id)
+    return Response(FlagDocument(flag).data, status, headers={"ETag": f'"{flag.version}"', **headers})
