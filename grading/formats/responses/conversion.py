@@ -350,11 +350,11 @@ def write_responses(
     """Write one JSON object a line, or BioGen's document; gzip where the name ends in `.gz`.
 
     A response that was read from a file of this dialect is written as it was read, unknown keys included, but
-    for fields that have changed since; `topic_texts` are by query id. `losses` says what another dialect cannot
-    say. Raises `BadFormat` for ids that the reader refuses, and for several runs as BioGen's document.
+    for fields that have changed since; `topic_texts` are by query id. `losses` says what another dialect drops.
+    Raises `BadFormat` for ids that the reader refuses, and for several runs as BioGen's document.
     """
     texts = topic_texts or {}
-    contents = (converted(response, dialect, texts.get(response.query_id, ""))[0] for response in responses)
+    contents = (converted(each, dialect, texts.get(each.query_id, ""))[0] for each in responses)
     if dialect is Dialect.BIOGEN24:
         write_document(path, contents)
     else:
