@@ -349,9 +349,9 @@ def write_responses(
 ) -> None:
     """Write one JSON object a line, or BioGen's document; gzip where the name ends in `.gz`.
 
-    A response that was read from a file of this dialect is written as it was read, unknown keys included, but
-    for fields that have changed since; `topic_texts` are by query id. `losses` says what another dialect drops.
-    Raises `BadFormat` for ids that the reader refuses, and for several runs as BioGen's document.
+    A response that was read from a file of this dialect is written as it was read, but for fields that have
+    changed since; `topic_texts` are by query id. Raises `BadFormat` for ids that the reader refuses, and for
+    responses of several runs as BioGen's document.
     """
     texts = topic_texts or {}
     contents = (converted(each, dialect, texts.get(each.query_id, ""))[0] for each in responses)
