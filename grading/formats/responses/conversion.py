@@ -353,8 +353,7 @@ def write_responses(
     changed since; `topic_texts` are by query id. Raises `BadFormat` for ids that the reader refuses, and for
     responses of several runs as BioGen's document.
     """
-    texts = topic_texts or {}
-    contents = (converted(each, dialect, texts.get(each.query_id, ""))[0] for each in responses)
+    contents = (converted(one, dialect, (topic_texts or {}).get(one.query_id, ""))[0] for one in responses)
     if dialect is Dialect.BIOGEN24:
         write_document(path, contents)
     else:
