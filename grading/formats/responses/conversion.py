@@ -353,7 +353,7 @@ def write_responses(
     changed since; `topic_texts` are by query id. Raises `BadFormat` for ids that the reader refuses, and for
     responses of several runs as BioGen's document.
     """
-    contents = (converted(one, dialect, (topic_texts or {}).get(one.query_id, ""))[0] for one in responses)
+    contents = (converted(row, dialect, (topic_texts or {}).get(row.query_id, ""))[0] for row in responses)
     if dialect is Dialect.BIOGEN24:
         write_document(path, contents)
     else:
