@@ -22,6 +22,7 @@ from grading.submissions import rules_from_json
 from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
 from rubricweb.arena.models import Reason
+from rubricweb.banks.kept_assignments import KEPT
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.undo import kinds
@@ -286,7 +287,7 @@ JSON: dict[str, Check] = {
     "arena.FreshAnswer.result": _made,
     "arena.FreshAnswer.spec": _spec,
     "arena.Reason.tags": fits(list[Reason.Tag]),
-    "banks.BankTopic.foreign": fits(_by(BY_NAME, list[dict[str, Any]])),
+    "banks.BankTopic.foreign": fits(_by((*BY_NAME, KEPT), list[dict[str, Any]])),
     "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),
     "banks.ItemSource.spans": fits(list[tuple[Count, Count]]),
     "graders.CalibrationCard.items": fits(list[tuple[str, str]]),

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from grading.formats.banks import BY_NAME, BankItem, BankLine, Dialect, Loss
 from grading.formats.banks.importance import Weighed, is_known
 from grading.types import Importance, ItemKind
+from rubricweb.banks.kept_assignments import KEPT
 from rubricweb.banks.models import Bank, BankTopic, BankVersion, Item, ItemRevision, VersionItem
 from rubricweb.banks.secrecy import public
 from rubricweb.corpus.import_base import Tally, some
@@ -179,7 +180,8 @@ def _line(rows: BankTopicRows, items: list[BankItem], head: Foreign | None, face
 
 
 def _head_parts(foreign: Foreign) -> Foreign:
-    parts = [BY_NAME[name].head_parts(lines[0]) for name, lines in foreign.items() if lines]
+    dialects = {name: lines for name, lines in foreign.items() if lines and name != KEPT}
+    parts = [BY_NAME[name].head_parts(lines[0]) for name, lines in dialects.items()]
     return _merged(parts)
 
 
@@ -308,4 +310,7 @@ class UnmodelledFields:
                 f"{self._file}: sub-nuggets that are kept with their items and not graded: {nested:,}"
             )
         if self._dialect.name == "assign":
-            self._tally.note(f"{self._file}: assignments are kept with the rubric; they become no grades")
+            self._tally.note(
+                f"{self._file}: assignments are kept with the rubric; they become grades where their author "
+                "is named (--assignments FILE --by NAME)"
+            )

@@ -82,9 +82,11 @@ class BankImporter:
         """
         for file in bank_files(path):
             dialect, lines = read_bank(file)
-            self._add(file, dialect, lines, self._bank(bank_name))
+            self.add_lines(file, dialect, lines, bank_name=bank_name)
 
-    def _add(self, path: Path, dialect: Dialect, lines: list[BankLine], bank: Bank) -> None:
+    def add_lines(self, path: Path, dialect: Dialect, lines: list[BankLine], *, bank_name: str) -> Bank:
+        """Add the items of these lines of the file to the bank of that name, and return it."""
+        bank = self._bank(bank_name)
         foreign = UnmodelledFields(path, dialect, self._tally)
         items = [item for line in lines for item in self._asked_of(line, path)]
         revisions = self._wordings(items)
@@ -103,6 +105,7 @@ class BankImporter:
                 foreign.set_on(fresh[revision.pk, item.kind], item.foreign)
         self._make(fresh.values())
         self._tally.of("banks").changed += foreign.save(bank, lines, self._topics.by_query_id) and not fresh
+        return bank
 
     def graded_wordings(
         self, topic: Topic, kinds: Mapping[str, ItemKind], *, at: FilePosition

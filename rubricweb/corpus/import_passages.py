@@ -38,6 +38,8 @@ class PassageImporter:
         self._collection, self._tally, self._is_replacing = collection, tally, is_replacing
         self.reworded: set[int] = set()
         """Keys of the passages whose text `store` has replaced."""
+        self.textless: set[str] = set()
+        """Doc ids that `pool_by_id` has pooled without a text."""
         self._seen: set[int] = set()
         self._end_of_pool: dict[int, int] = {}
         """By topic: the position after the last one of its pool."""
@@ -102,6 +104,15 @@ class PassageImporter:
         keys |= made
         self._add_to_pool(topic, [keys[doc_id] for doc_id in texts], new=set(made.values()))
         return keys
+
+    def pool_by_id(self, topic: Topic, doc_ids: Iterable[str], *, at: FilePosition) -> dict[str, int]:
+        """Pool passages of which a file has the ids alone; those that nobody knows get no text yet."""
+        texts = dict.fromkeys(doc_ids, "")
+        remaining = iter(list(texts))
+        while some := list(islice(remaining, LOOKED_UP)):
+            texts |= dict(self._collection.passages.filter(doc_id__in=some).values_list("doc_id", "text"))
+        self.textless.update(doc_id for doc_id, text in texts.items() if not text)
+        return self.pool(topic, texts.items(), at=at)
 
     def _stored_keys(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
         keys: dict[str, int] = {}

@@ -72,16 +72,26 @@ class ResponseImporter:
         row = Response.objects.filter(topic=topic, run__run_tag=run_tag).first() if topic else None
         return " ".join(sentence["text"] for sentence in row.sentences) if row else None
 
+    def release_passages(self, run: Run, topic: Topic) -> None:
+        """At the end take the passages that the run ranks now out of the pool, if nothing needs them."""
+        ranked = run.rankings.filter(topic=topic).values_list("doc_ids", flat=True)
+        self._replaced.setdefault(topic, set()).update(chain.from_iterable(ranked))
+
     def finish(self) -> None:
         """Write the rankings, and take passages out of pools that only replaced responses had."""
-        for run in self._read.values():
-            if run.rankings:
-                write_rankings(run.row, run.rankings, self._tally, at=run.at, is_replacing=self._is_replacing)
+        self.write_rankings()
         for topic, doc_ids in self._replaced.items():
             ranked = chain.from_iterable(topic.rankings.values_list("doc_ids", flat=True))
             kept = {*ranked, *topic.judgments.values_list("doc_id", flat=True)}
             gone, _ = topic.pool.filter(passage__doc_id__in=doc_ids - kept).delete()
             self._tally.of("pooled").changed += gone
+
+    def write_rankings(self) -> None:
+        """Write the rankings of the responses that were read until now."""
+        for run in self._read.values():
+            if run.rankings:
+                write_rankings(run.row, run.rankings, self._tally, at=run.at, is_replacing=self._is_replacing)
+                run.rankings = {}
 
     def _read_file(self, path: Path) -> None:
         unknown: list[tuple[str, FilePosition]] = []
@@ -157,8 +167,7 @@ class ResponseImporter:
         elif all(getattr(row, name) == values[name] for name in READ_FIELDS):
             counts.unchanged += 1
         elif self._is_replacing:
-            ranked = run.row.rankings.filter(topic=topic).values_list("doc_ids", flat=True)
-            self._replaced.setdefault(topic, set()).update(chain.from_iterable(ranked))
+            self.release_passages(run.row, topic)
             for name in READ_FIELDS:
                 setattr(row, name, values[name])
             row.save(update_fields=READ_FIELDS)

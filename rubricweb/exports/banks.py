@@ -26,6 +26,7 @@ from grading.formats.banks import (
     warnings,
     without_twins,
 )
+from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.convert import BankScope, bank_lines, secret_losses, without_text
@@ -33,7 +34,9 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
+from rubricweb.exports.assignments import assignment_lines, authors
 from rubricweb.exports.selectors import joined
+from rubricweb.grades.models import GraderConfig
 
 SHOWN = 500
 """How many entries of each list the page shows; the text file has all."""
@@ -116,8 +119,12 @@ class BankExport:
         return [f"{kind}: {loss}" for kind, entries in remarks.items() for loss in entries]
 
 
-def bank_export(scope: BankScope, dialect: Dialect) -> BankExport:
-    read = bank_lines(scope, dialect)
+def bank_export(scope: BankScope, dialect: Dialect, *, by: GraderConfig | None = None) -> BankExport:
+    """Return the bank in the dialect; `by` is whose assignments the file of assignments has.
+
+    Without, it has those that came with a bank file.
+    """
+    read = assignment_lines(scope, by) if by else bank_lines(scope, dialect)
     # the Workbench has a line a subtopic, and ids by subtopic
     kept, twins = (read, []) if dialect.name == "workbench" else without_twins(read)
     lines = tuple(kept)
@@ -135,7 +142,7 @@ def _not_written(scope: BankScope, dialect: Dialect, lines: tuple[BankLine, ...]
     written = {line.query_id for line in lines}
     topics = sorted({item.topic for item in scope.items()}, key=lambda topic: topic.position)
     left_out = [topic.query_id for topic in topics if topic.query_id not in written]
-    return [Loss(query_id, "", "no answer with assignments was imported") for query_id in left_out]
+    return [Loss(query_id, "", "no whole answer has assignments") for query_id in left_out]
 
 
 class BankExportForm(forms.Form):
@@ -147,6 +154,11 @@ class BankExportForm(forms.Form):
         initial="v3",
     )
     version = forms.ChoiceField(label="Version", required=False)
+    by = forms.ChoiceField(
+        label="Assignments by",
+        required=False,
+        help_text="For the format nuggetizer assign: whose ratings of whole answers become assignments.",
+    )
     secret = forms.ChoiceField(
         label="Secret questions",
         choices=[("", "left out"), ("1", "in the file")],
@@ -159,6 +171,9 @@ class BankExportForm(forms.Form):
         self.bank, self.versions = bank, {str(version.number): version for version in bank.versions.all()}
         names = [(number, f"version {number}: {version.name}") for number, version in self.versions.items()]
         offer_choices(self, "version", [("", "as it is now"), *names])
+        self.authors = {str(config.pk): config for config in authors(bank)}
+        graders = [(pk, str(config)) for pk, config in self.authors.items()]
+        offer_choices(self, "by", [("", "those of the rubric's file"), *graders])
         if not held.includes(roles.TO_ORGANIZE):
             del self.fields["secret"]
 
@@ -172,7 +187,9 @@ class BankExportForm(forms.Form):
         chosen = self.cleaned_data
         version = self.versions.get(chosen["version"])
         scope = BankScope(self.bank, version, has_secrets=bool(chosen.get("secret")))
-        return bank_export(scope, BY_NAME[chosen["dialect"]])
+        dialect = BY_NAME[chosen["dialect"]]
+        by = self.authors.get(chosen["by"]) if dialect is ASSIGNMENTS_DIALECT else None
+        return bank_export(scope, dialect, by=by)
 
 
 @require_safe

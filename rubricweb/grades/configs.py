@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from grading import prompts
 from grading.errors import BadPrompt, UnknownPrompt
-from grading.formats.nugget_grades import SCALES
+from grading.formats import judge_qrels, nugget_grades
 from grading.graders import GraderSpec, registry
 from grading.graders.backend_options import Value
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
@@ -28,6 +28,8 @@ MOST_VERSIONS = 99
 """Most versions of a prompt. A config does not record the version; its fingerprint depends on it."""
 Scale = tuple[int, int]
 WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
+SCALES = {**nugget_grades.SCALES, **judge_qrels.SCALES}
+"""Scales and thresholds of labels from files, by prompt class."""
 
 
 def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:

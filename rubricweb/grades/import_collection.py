@@ -34,7 +34,9 @@ from rubricweb.corpus.import_runs import RunImporter
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import OfficialFile, import_official
 from rubricweb.corpus.pooling import extend_pool
+from rubricweb.grades.import_assignments import AssignmentImporter, Importers
 from rubricweb.grades.import_grades import GradedCells, GradeImporter, remove_grades_of
+from rubricweb.grades.import_judges import JudgeImporter
 from rubricweb.grades.import_ratings import (
     Accounts,
     RatingEventImporter,
@@ -85,6 +87,14 @@ class ImportFiles:
     labels: Path | None = None
     """UMBRELA's output for the reranker requests `labels_of`: labels of a grader, no judgments."""
     labels_of: Path | None = None
+    judge_labels: tuple[Path, ...] = ()
+    """Qrels of judges, whose names are in `authors`: labels of graders, no judgments."""
+    scale: int | None = None
+    """Highest label of the scale of `judge_labels`; None for the highest that they have."""
+    assignments: tuple[Path, ...] = ()
+    """Assignments of nuggets to whole answers."""
+    authors: Mapping[Path, str] = field(default_factory=dict)
+    """Who made what is in `judge_labels` and `assignments`: the name of a grader, or for these `people`."""
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
@@ -237,9 +247,13 @@ class _Import:
         )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
+        rows = self.topics, self.passages, self.banks, self.grades
+        self.judges = JudgeImporter(collection, tally, rows)
         self.work = WorkOfPeople(
             collection, self.topics, Accounts(collection), tally, is_replacing=files.replace
         )
+        importers = Importers(self.topics, self.passages, self.runs, self.responses, self.banks, self.grades)
+        self.assignments = AssignmentImporter(self.work, importers)
         self.ratings = RatingImporter(self.work, self.judgments)
         self.rating_events = RatingEventImporter(self.work)
 
@@ -261,6 +275,9 @@ class _Import:
         if files.runs:
             self.runs.read_folder(files.runs, chosen=chosen_run)
         self.runs.read_files(files.run_files, chosen=chosen_run)
+        if files.assignments:
+            self.responses.write_rankings()
+            self.assignments.read(files.assignments, authors=files.authors, bank_name=files.bank_name)
         self._read_foreign_ratings()
         for path in files.battles:
             read = registry.recognise(path, Content.BATTLES).read(path)
@@ -272,7 +289,8 @@ class _Import:
             file = OfficialFile(files.official, files.official_measure, chosen.name if chosen else "")
             by_query_id = self.topics.by_query_id
             import_official(self.collection, file, by_query_id, self.tally, is_replacing=files.replace)
-        for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
+        judged = self.ratings, self.judgments, self.judges
+        for importer in (*judged, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
         self.doc_ids.finish()
         self._read_work()
@@ -312,6 +330,8 @@ class _Import:
             self._read_graded(path)
         if self.files.labels and self.files.labels_of:
             self._read_labels(self.files.labels, self.files.labels_of)
+        files = self.files
+        self.judges.read(files.judge_labels, judges=files.authors, scale=files.scale)
 
     def _read_graded(self, path: Path) -> None:
         ignored = 0

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from grading import prompts
+from grading.formats.judge_qrels import FILE_MD5
 from grading.graders.backend_options import ATTEMPT, Value
 from grading.graders.base import ANSWERS_BY, PROMPT
 from grading.graders.hf_model import SMOLLM2
@@ -135,8 +136,9 @@ class GraderConfig(models.Model):
 
     @property
     def settings_words(self) -> str:
-        """Return the name's end for such options: ", attempt 2, max_new_tokens 100"."""
-        ordered = sorted(self.settings.items(), key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
+        """Return the name's end for such options: ", attempt 2, max_new_tokens 100"; no digest of a file."""
+        named = (setting for setting in self.settings.items() if setting[0] != FILE_MD5)
+        ordered = sorted(named, key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
         return "".join(f", {name} {_word(value)}" for name, value in ordered)
 
     @property

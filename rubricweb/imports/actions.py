@@ -117,6 +117,12 @@ def choose_format(file: ImportFile, name: str) -> ImportFile:
 
 
 @transaction.atomic
+def name_author(file: ImportFile, author: str) -> ImportFile:
+    """Say who made the labels or assignments of the file; an empty name takes that back."""
+    return _change(file, author=author)
+
+
+@transaction.atomic
 def choose_format_of_all(file: ImportFile, name: str) -> ImportFile:
     """Set the format of all files of the import that wait for the same choice as this one."""
     for other in file.batch.files.filter(is_left_out=False).exclude(pk=file.pk):

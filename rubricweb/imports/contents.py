@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from grading.formats import registry
+from grading.formats.assignments import ASSIGNED, read_assignment_file
 from grading.formats.base import Content, Format
+from grading.formats.judge_qrels import QRELS, read_judge
 from grading.segmentation import PassagesOf
 from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.grades.import_collection import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
 from rubricweb.imports import staging
-from rubricweb.imports.models import Import
+from rubricweb.imports.models import Import, ImportFile
 
 
 def _count_once(entry: Any) -> int:  # Any: whatever the format's reader yields
@@ -31,6 +33,8 @@ class Taken:
     count: Callable[[Any], int] = _count_once
     """How many a reader's entry holds."""
     takes_several: bool = True
+    read: Callable[[Path], Iterable[Any]] | None = None
+    """How it is read; None: as its format."""
 
 
 TAKEN: Mapping[Content, Taken] = {
@@ -50,6 +54,20 @@ TAKEN: Mapping[Content, Taken] = {
     Content.LEADERBOARD: Taken("official", "scores", takes_several=False),
 }
 """Contents that are not here are recognised, and refused with what they are."""
+
+
+AUTHORED: Mapping[str, Taken] = {
+    QRELS: Taken("judge_labels", "labels", read=lambda path: read_judge(path).labels),
+    ASSIGNED: Taken("assignments", "answers", read=read_assignment_file),
+}
+"""By format: what a file is once somebody has named its author. Before, it is what its content is."""
+
+
+def taken_of(file: ImportFile) -> Taken:
+    """Return how an import takes a file whose format is known."""
+    if file.author and file.format in AUTHORED:
+        return AUTHORED[file.format]
+    return TAKEN[registry.find(file.format).content]
 
 
 def takeable() -> tuple[Format, ...]:
@@ -76,6 +94,8 @@ class ImportOptions:
     """Who voted where a line of battles names nobody; empty refuses such lines."""
     nugget_grader: str = NUGGET_GRADER
     """Who made grades of nuggets, which their files do not say."""
+    scale: int | None = None
+    """Highest label of judges' qrels; None for the highest in the files."""
     replace: bool = False
 
     @classmethod
@@ -90,10 +110,11 @@ def files_of(batch: Import) -> ImportFiles:
     """Return the staged files of a checked import by content, in the formats that the check found."""
     paths: dict[str, list[Any]] = {}
     read_as: dict[Path, str] = {}
+    authors: dict[Path, str] = {}
     for file in batch.files.filter(is_left_out=False):
-        taken = TAKEN[registry.find(file.format).content]
-        path = staging.path_of(file)
+        taken, path = taken_of(file), staging.path_of(file)
         paths.setdefault(taken.field, []).append(path)
+        authors[path] = file.author
         read_as[path] = file.format
     single = {taken.field for taken in TAKEN.values() if not taken.takes_several}
     fields: dict[str, Any] = {
@@ -112,5 +133,7 @@ def files_of(batch: Import) -> ImportFiles:
         candidates_run=options.candidates_run,
         nugget_grader=options.nugget_grader,
         voter=options.voter,
+        authors=authors,
+        scale=options.scale,
         replace=options.replace,
     )

@@ -97,6 +97,8 @@ class ImportFile(models.Model):
     """The names of the formats that fit the content, where they are several and a person chooses."""
     format = models.CharField(max_length=60, blank=True)
     """The name of the format that it has (`grading.formats.registry`)."""
+    author = models.CharField(max_length=200, blank=True)
+    """Who made the labels or assignments in it, which such files do not say; empty where nobody is named."""
     read = models.CharField(max_length=80, blank=True)
     """What is in it, counted: "25 topics"."""
     preview = models.JSONField(default=list)

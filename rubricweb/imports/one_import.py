@@ -10,12 +10,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.formats.ids import is_one_word
+from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.corpus.import_runs import TAG_LIMIT
 from rubricweb.corpus.models import Response
 from rubricweb.grades.import_collection import DEFAULT_BANK, NUGGET_GRADER
+from rubricweb.grades.import_grades import NAME_LIMIT
 from rubricweb.imports import access, actions, contents, queries, undo
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
@@ -89,6 +91,13 @@ class OptionsForm(forms.Form):
         required=False,
         max_length=150,
         help_text="The person or model that voted, where a line of the file names no judge.",
+    )
+    scale = forms.IntegerField(
+        label="Highest label of the judges",
+        required=False,
+        min_value=1,
+        max_value=MAX_RATING,
+        help_text="The top of the scale of judges' qrels, which begins at 0. Empty: the highest in all.",
     )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",
@@ -195,7 +204,7 @@ def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse
 
 @require_POST
 def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpResponse:
-    """Leave a file out, take it in again, or name its format."""
+    """Leave a file out, take it in again, or name its format or its author."""
     row = access.file_for(request.user, slug, import_id, file_id)
     deed, named = request.POST.get("deed"), request.POST.get("format", "")
     if not row.is_kept or not _may_change(request, row.batch):
@@ -204,6 +213,8 @@ def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpR
         actions.leave_out(row)
     elif deed == "take-in":
         actions.take_in(row)
+    elif deed == "author":
+        actions.name_author(row, " ".join(request.POST.get("author", "").split())[:NAME_LIMIT])
     elif named in dict(queries.format_choices()):
         choose = actions.choose_format_of_all if "alike" in request.POST else actions.choose_format
         choose(row, named)

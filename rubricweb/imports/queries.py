@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grading.formats import battles
+from grading.formats.assignments import ASSIGNED, PEOPLE
+from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
@@ -17,6 +19,12 @@ SHOWN_IMPORTS = 100
 ORDER = ("topics", "passages", "pooled", "runs", "rankings", "judgments", "banks", "items", "grades")
 """Kinds whose rows are counted before an import; others come after them."""
 WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "revisions": "wordings"}
+
+AUTHOR_HELP = {
+    QRELS: "Name a judge to import labels of a grader. Empty: human judgments.",
+    ASSIGNED: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: nuggets alone.",
+}
+"""By format of a file that does not say who made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,11 @@ class FileRow:
         ]
 
     @property
+    def author_help(self) -> str:
+        """What a named author makes of the file; empty where its content says whose it is."""
+        return AUTHOR_HELP.get(self.file.format, "")
+
+    @property
     def preview(self) -> list[tuple[int, str, bool]]:
         """(line number, text, whether it has the problem)."""
         return [(number, text, number == self.line) for number, text in self.file.preview]
@@ -116,6 +129,10 @@ class Batch:
     @property
     def has_battles(self) -> bool:
         return any(file.file.format in {each.name for each in battles.FORMATS} for file in self.files)
+
+    @property
+    def has_judges(self) -> bool:
+        return any(file.file.format == QRELS and file.file.author for file in self.files)
 
     @property
     def is_ready(self) -> bool:

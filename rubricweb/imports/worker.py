@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Collection, Judgment, Pooled
 from rubricweb.grades.import_collection import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import contents, staging, undo
-from rubricweb.imports.contents import TAKEN
+from rubricweb.imports.contents import AUTHORED, TAKEN, taken_of
 from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.jobs import leases
@@ -79,8 +79,8 @@ def _format(file: ImportFile) -> Format:
 
 def _counted(file: ImportFile, file_format: Format) -> str:
     """Read the whole file: "54 topics". Raises BadFormat."""
-    taken = TAKEN[file_format.content]
-    read = file_format.read_chosen if file.chosen_format else file_format.read
+    taken = taken_of(file)
+    read = taken.read or (file_format.read_chosen if file.chosen_format else file_format.read)
     number = sum(map(taken.count, read(staging.path_of(file))))
     return f"{number:,} {taken.noun if number != 1 else taken.noun.removesuffix('s')}"
 
@@ -91,14 +91,13 @@ def _refuse_repeated(files: Iterable[ImportFile]) -> None:
     for file in files:
         if file.problem:
             continue
-        file_format = registry.find(file.format)
-        taken = TAKEN[file_format.content]
+        taken = taken_of(file)
         if taken.takes_several:
             continue
         if other := first.get(taken.field):
-            file.problem = (
-                f"{other.name} has {file_format.content.value} too, expected one such file an import"
-            )
+            content = registry.find(file.format).content.value
+            hint = " (or a judge named whose labels these are)" if file.format in AUTHORED else ""
+            file.problem = f"{other.name} has {content} too, expected one such file an import{hint}"
             file.save(update_fields=["problem"])
         first.setdefault(taken.field, file)
 

@@ -114,9 +114,12 @@ class Between:
     second: Labeller
     n: int
     kappa: float | None
+    """Of labels from each threshold on, and below it."""
     interval: ConfidenceInterval
+    graded: float | None
+    """Of all labels; like `weighted` None where the graders' scales differ."""
     weighted: float | None
-    """Quadratic weights over the labels 0 to 5; None where their scales differ."""
+    """Of all labels, with quadratic weights."""
 
 
 def labellers(collection: Collection, configs: list[GraderConfig], banks: list[Bank]) -> list[Labeller]:
@@ -198,7 +201,7 @@ def _judgments(topic: TopicPool) -> NDArray[np.int64]:
 
 def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int) -> Between:
     lows = [lowest(labeller, min_grade) for labeller in (first, second)]
-    same_scale = first.config.purpose == second.config.purpose == "rate"
+    ours_on, theirs_on = ((row.config.purpose, scale_of(row.config)) for row in (first, second))
     scale = list(range(MAX_RATING + 1))
     graded, binary, n = np.zeros((len(scale), len(scale)), dtype=np.int64), [], 0
     pairs = zip(_labels(first, min_answers), _labels(second, min_answers), strict=True)
@@ -210,5 +213,7 @@ def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int
         n += int(judged.sum())
     kappa = none_if_nan(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
     spread = kappa_interval(binary)
-    weighted = none_if_nan(weighted_kappa(graded).item()) if same_scale else None
-    return Between(first, second, n, kappa, spread, weighted)
+    if ours_on != theirs_on:
+        return Between(first, second, n, kappa, spread, None, None)
+    all_labels = (none_if_nan(coefficient(graded).item()) for coefficient in (cohen_kappa, weighted_kappa))
+    return Between(first, second, n, kappa, spread, *all_labels)

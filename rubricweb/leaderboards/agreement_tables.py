@@ -46,8 +46,13 @@ def thresholds_table(labeller: Labeller, kappas: Sequence[Sequence[float | None]
 
 
 def between_table(pairs: Sequence[Between], *, min_grade: int) -> DataTable:
+    lines = between_lines(pairs, min_grade=min_grade)
+    return from_mappings(lines, _statements([row.first for row in pairs]))
+
+
+def between_lines(pairs: Sequence[Between], *, min_grade: int) -> list[Line]:
     """Return a line a pair of graders, over the passages that both labelled."""
-    lines: list[Line] = [
+    return [
         {
             "first_grader": grader_name(row.first.config),
             "first_grader_id": row.first.config.pk,
@@ -59,13 +64,13 @@ def between_table(pairs: Sequence[Between], *, min_grade: int) -> DataTable:
             "second_min_grade": lowest(row.second, min_grade),
             "passages": row.n,
             "kappa": row.kappa,
-            "kappa_low": row.interval.low,
-            "kappa_high": row.interval.high,
+            "kappa_low": none_if_nan(row.interval.low),
+            "kappa_high": none_if_nan(row.interval.high),
+            "graded_kappa": row.graded,
             "weighted_kappa": row.weighted,
         }
         for row in pairs
     ]
-    return from_mappings(lines, _statements([row.first for row in pairs]))
 
 
 def document(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int, min_answers: int) -> Json:
@@ -269,12 +274,14 @@ def graders(pairs: Sequence[Between], *, min_grade: int) -> PrintedTable:
             TextCell(f"{row.n:,}"),
             TextCell(number(row.kappa)),
             TextCell(span(row.interval)),
+            TextCell(number(row.graded)),
             TextCell(number(row.weighted)),
         )
         for row in pairs
     )
-    columns = ("Grader", "and", "Passages", KAPPA, "95 % interval", "Weighted \N{GREEK SMALL LETTER KAPPA}")
-    note = "weighted kappa: quadratic, over labels 0 to 5, where both graders rate items"
+    by_threshold = (KAPPA, "95 % interval")
+    columns = ("Grader", "and", "Passages", *by_threshold, f"{SIGN} of all labels", f"Weighted {SIGN}")
+    note = "kappa by thresholds; of all labels, and weighted quadratically, where both graders have one scale"
     data = between_table(pairs, min_grade=min_grade)
     return PrintedTable("Labels of two graders", columns, lines, 2, (note,), data=data)
 

@@ -231,7 +231,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
         "n_unasked_more": max(len(current.without_items) - NAMED_TOPICS, 0),
         "agreements": [_agreement(entry, current, label) for entry in current.correlations],
         "parting": _parting(current),
-        "check": _check(*current.verified),
+        "check": _check(current),
         "share_checked": current.verified[0] / (current.verified[1] or 1),
         "all_topics": changed(query, topics=""),
         "statements": provenance.statements(current),
@@ -287,10 +287,21 @@ def _is_mixed(rows: Sequence[BoardRow]) -> bool:
     return tested != sorted(tested)
 
 
-def _check(checked: int, total: int) -> dict[str, object]:
-    """Return what a check by people would take: how many pairs, whether these are all, and its seconds."""
-    cells = min(CHECK_CELLS, total - checked)
-    return {"cells": cells, "is_all": cells == total - checked, "seconds": cells * SECONDS_A_CELL}
+def _check(current: Board) -> dict[str, object]:
+    """Return what a check by people would take: how many pairs, whether these are all, and its seconds.
+
+    No pairs where the rubric has no text that people could read.
+    """
+    checked, total = current.verified
+    bank = current.spec.bank
+    has_text = bank is not None and bank.items.active().exclude(revision__text="").exists()
+    cells = min(CHECK_CELLS, total - checked) if has_text else 0
+    return {
+        "cells": cells,
+        "has_text": has_text,
+        "is_all": cells == total - checked,
+        "seconds": cells * SECONDS_A_CELL,
+    }
 
 
 def _agreement(other: BoardCorrelation, current: Board, name: str) -> dict[str, object]:

@@ -92,7 +92,7 @@ class LabelForm(forms.Form):
     """What Rubric-Qrels depend on: the board's controls without those of the measure."""
 
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
-    bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None)
+    bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None, label="Rubric")
     kind = forms.ChoiceField(choices=KINDS, required=False, label="Items")
     min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label="Threshold")
     mode = forms.ChoiceField(choices=MODES, label="Qrels: label")

@@ -36,7 +36,9 @@ from grading.formats.banks.records import (
 from grading.formats.ids import item_id
 from grading.types import Importance, ItemKind
 
-ASSIGNMENTS = ("support", "partial_support", "not_support", "failed")
+FAILED_WORDS = ("failed", "fail")
+"""Where no reply could be read; the second is of old files."""
+ASSIGNMENTS = ("support", "partial_support", "not_support", *FAILED_WORDS)
 ANSWER_KEYS = ("answer_text", "candidate_text")
 """What assignments have and created nuggets do not: the answer, or the passage, that they are about."""
 _SHAPE = "{query, qid, nuggets: [{text, importance, ...}, ...]}"
@@ -110,7 +112,7 @@ def _items(raw: Json) -> list[BankItem]:
 def _item(raw: Json, query_id: str, place: str) -> BankItem:
     text = text_of(raw, "text", place)
     if raw.get("assignment") not in (None, *ASSIGNMENTS):
-        expected = ", ".join(ASSIGNMENTS)
+        expected = ", ".join(ASSIGNMENTS[:-1])
         raise BadFormat(f"{place}.assignment is {brief(raw['assignment'])}, expected {expected}")
     return BankItem(
         item_id(query_id, text),
@@ -150,7 +152,7 @@ def is_sayable(item: BankItem) -> bool:
 def write_v4(line: BankLine) -> Json:
     written = write(line)
     nuggets = [
-        {key: value for key, value in nugget.items() if (key, value) != ("assignment", "failed")}
+        {key: value for key, value in nugget.items() if key != "assignment" or value not in FAILED_WORDS}
         for nugget in written["nuggets"]
     ]
     return written | {"nuggets": nuggets}

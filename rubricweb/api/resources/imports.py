@@ -14,6 +14,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from grading.types import MAX_RATING
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, Upload, done_once, uploaded_once
 from rubricweb.api.models import Token
@@ -89,6 +90,7 @@ class OptionsDocument(serializers.Serializer[Any]):
     candidates_run = serializers.CharField(required=False, allow_blank=True)
     nugget_grader = serializers.CharField(required=False, allow_blank=True, max_length=200)
     voter = serializers.CharField(required=False, allow_blank=True, max_length=150)
+    scale = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=MAX_RATING)
     replace = serializers.BooleanField(required=False)
 
 

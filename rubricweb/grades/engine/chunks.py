@@ -46,6 +46,7 @@ KEPT_GRADERS = 4
 _graders: OrderedDict[GraderSpec, Grader] = OrderedDict()
 """Loaded graders, the one used last at the end."""
 
+NO_TEXT = "The passage has no text. Import it, then retry."
 LOOK_AGAIN = timedelta(seconds=60)
 CANCELLED_AT_ONCE = 20
 
@@ -120,9 +121,19 @@ class ChunkWork:
     seconds: float
     """Time spent on the chunk, until the last saved batch."""
 
+    def textless(self) -> list[Result]:
+        """Return a failure for each cell of a passage without a text, which no model is asked about."""
+        return [
+            types.GradeFailure(self.revisions[revision].uid, self.passages[passage].doc_id, NO_TEXT)
+            for revision, passage in self.left
+            if not self.passages[passage].text.strip()
+        ]
+
     def pairs(self) -> Iterator[types.CellToGrade]:
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
+            if not passage.text.strip():
+                continue
             answer = self.answers.get((revision_pk, passage_pk))
             yield pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
 

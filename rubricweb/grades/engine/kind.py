@@ -119,7 +119,9 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
         raise Stopping
     announce(job)
     rest = 0.0
-    if work.left:
+    if textless := work.textless():
+        chunks.save(lease, work, textless, 0)
+    if work.unanswered:
         grader = _grader(job)
         if isinstance(grader, BatchGrader):
             rest = _save_all(lease, work, chunks.batch_results(lease, work, grader))

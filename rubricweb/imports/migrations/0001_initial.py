@@ -109,6 +109,7 @@ class Migration(migrations.Migration):
                 ("chosen_format", models.CharField(blank=True, max_length=60)),
                 ("fitting_formats", models.JSONField(default=list)),
                 ("format", models.CharField(blank=True, max_length=60)),
+                ("author", models.CharField(blank=True, max_length=200)),
                 ("read", models.CharField(blank=True, max_length=80)),
                 ("preview", models.JSONField(default=list)),
                 ("problem", models.TextField(blank=True)),

@@ -332,6 +332,7 @@ class Verified:
     cells: int
     """Cells of the pool and the board's items that people have rated or verified."""
     of: int
+    """All of these cells."""
     shares: NDArray[np.float64]
     """Shape (runs,): of the cells of the first k passages; NaN without any."""
     estimates: tuple[RunEstimate | None, ...]
@@ -340,13 +341,13 @@ class Verified:
 
 def verified(base: Basis, k: int) -> Verified:
     runs = len(base.pool.run_tags)
-    if not HumanStamp.objects.filter(topic__collection=base.spec.collection).exists():
-        return Verified(0, 0, np.full(runs, np.nan), (None,) * runs)
-    checked = corrected(base.spec.config, base.pool)
     units = [(topic, items) for topic, items in base.units() if items.uids]
+    of = sum(len(topic.doc_ids) * len(items.uids) for topic, items in units)
+    if not HumanStamp.objects.filter(topic__collection=base.spec.collection).exists():
+        return Verified(0, of, np.full(runs, np.nan), (None,) * runs)
+    checked = corrected(base.spec.config, base.pool)
     counts = [checked_counts(checked[topic.topic_id], items.uids, k) for topic, items in units]
     cells = sum(int(checked[topic.topic_id].checked_in(items.uids).sum()) for topic, items in units)
-    of = sum(len(topic.doc_ids) * len(items.uids) for topic, items in units)
     seen, all_cells = np.sum(counts, axis=0) if counts else np.zeros((2, runs))
     shares = divide(seen, all_cells)
     if not base.spec.measure.has_estimate:

@@ -225,7 +225,7 @@ def test_topics_without_assigned_answers_are_listed(collection):
     out, err = output(bank, "--dialect", "assign")
     assert other == bank
     assert values(out) == values((BANKS / "assign.jsonl").read_text())
-    assert "lost: topic q7: no answer with assignments was imported" in err.splitlines()
+    assert "lost: topic q7: no whole answer has assignments" in err.splitlines()
 
 
 def test_one_text_in_two_subtopics_is_written_once_and_listed(collection, tmp_path):

@@ -1,10 +1,11 @@
 """Labels of UMBRELA are grades of a grader, never judgments."""
 
+import io
 import json
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 
 from rubricweb.corpus.models import Judgment, Topic
 from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
@@ -35,8 +36,78 @@ def test_labels_are_grades_of_the_model(folder):
 
 
 def test_the_output_alone_says_nothing(folder):
-    with pytest.raises(CommandError, match="--labels and --labels-of go together"):
+    with pytest.raises(CommandError, match="1 --labels and 0 --labeller, expected a name for each file"):
         folder.load(*LABELS[:2])
+
+
+def judged(folder, name="a.qrels", text="t1 0 d1 3\nt1 0 d2 0\n", judge="gpt v1"):
+    return "--labels", folder.write(name, text), "--labeller", judge
+
+
+def test_qrels_of_a_judge_are_grades_and_no_judgments(folder):
+    passages = folder.lines("passages.jsonl", {"docid": "d1", "text": "Leaves."})
+    document = folder.load("--passages", passages, *judged(folder), "--scale", "4")
+    assert document["counts"]["grades"] == {"new": 2, "changed": 0, "unchanged": 0}
+    assert document["notes"] == [
+        "1 labelled passages have no text yet (d2): their labels count; --passages supplies texts"
+    ]
+    config = GraderConfig.objects.get()
+    assert str(config) == "gpt v1 · Qrels-0-4"
+    assert (scale_of(config), default_min_grade(config), threshold_note(config)) == ((0, 4), 2, "")
+    assert len(config.options["file_md5"]) == 32
+    assert not Judgment.objects.exists()
+    assert not folder.load(*judged(folder, "packed.qrels.gz"), "--scale", "4")["changed"]
+    folder.load("--passages", folder.lines("more.jsonl", {"docid": "d2", "text": "Frost."}))
+    assert Grade.objects.get(passage__doc_id="d2").passage.text == "Frost."
+
+
+def test_judges_of_one_import_share_the_scale_of_all(folder):
+    document = folder.load(*judged(folder), *judged(folder, "b.qrels", "t1 0 d1 4\n", "qwen v2"))
+    assert "a.qrels, b.qrels: the scale is 0 to 4, by the highest label" in document["notes"][0]
+    names = GraderConfig.objects.values_list("llm", "prompt_class")
+    assert sorted(names) == [("gpt v1", "Qrels-0-4"), ("qwen v2", "Qrels-0-4")]
+
+
+def test_agreement_of_judges_needs_no_judgments(folder):
+    other = judged(folder, "b.qrels", "t1 0 d1 3\nt1 0 d2 1\nt1 0 d3 0\n", "qwen v2")
+    folder.load(*judged(folder), *other)
+    out = io.StringIO()
+    call_command("agreement", "autumn", "--format", "json", stdout=out)
+    (pair,) = json.loads(out.getvalue())["between_graders"]
+    assert (pair["passages"], pair["kappa"], pair["graded_kappa"]) == (2, 1, pytest.approx(1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("t1 0 d1 4\n", ("--scale", "3"), "a.qrels:1: the label of d1 for t1 is 4, expected 0 to 3"),
+        ("t1 0 d1\n", (), "a.qrels:1: 3 columns, expected 4"),
+        ("t1 Q0 d1 1 2.0 bm25\n", (), "a.qrels:1: 6 columns, expected 4"),
+        ("t1 0 d1 1\n", ("--labels-of", "requests.jsonl"), "--labels-of goes with one --labels"),
+        ("t1 0 d1 1\n", ("--labeller", "another"), "1 --labels and 2 --labeller"),
+    ],
+)
+def test_bad_labels_of_judges_change_nothing(folder, text, options, message):
+    with pytest.raises(CommandError, match=message):
+        folder.load(*judged(folder, text=text), *options)
+    assert not GraderConfig.objects.exists()
+
+
+def test_other_labels_are_another_judges(folder):
+    folder.load(*judged(folder))
+    with pytest.raises(CommandError, match=r"gpt v1 has labels of another file .* expected another name"):
+        folder.load(*judged(folder, text="t1 0 d1 2\n"))
+    with pytest.raises(CommandError, match="by people, expected a grader's name"):
+        folder.load(*judged(folder, judge="people"))
+
+
+def test_labels_of_unknown_topics_are_left_out(folder):
+    folder.load("--queries", folder.queries())
+    text = "t1 0 d1 1\nt9 0 d1 1\n"
+    document = folder.load("--queries", folder.queries(), *judged(folder, text=text))
+    assert "a.qrels: left out 1 labels of 1 topics that the collection lacks" in document["notes"]
+    with pytest.raises(CommandError, match=r"b.qrels:1: no topic of the file is known"):
+        folder.load("--queries", folder.queries(), *judged(folder, "b.qrels", "t9 0 d1 1\n", "b"))
 
 
 def test_nugget_grades_are_grades_of_the_named_judge(folder):

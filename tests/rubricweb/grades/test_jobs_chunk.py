@@ -85,6 +85,17 @@ def test_all_chunks_make_a_done_job(job, run, script):
     assert not job.chunks.exclude(lease_until=None).exists()
 
 
+def test_passages_without_a_text_fail_and_no_model_is_asked(job, run, script):
+    first = job.collection.passages.order_by("pk").first()
+    first.text = " "
+    first.save()
+    script(always)
+    assert run().state == JobState.DONE
+    failed = Grade.objects.filter(job=job, outcome=Outcome.FAILED)
+    assert list(failed.values_list("passage", "reply").distinct()) == [(first.pk, chunks.NO_TEXT)]
+    assert (failed.count(), Grade.objects.filter(job=job, rating=4).count()) == (2, 10)
+
+
 def test_the_grader_is_built_once(job, run, script):
     script(always)
     run()

@@ -284,13 +284,13 @@ def test_an_import_that_was_lost_in_the_middle_is_made_again_once(upload, client
     """The first worker dies after its last statement, before the commit."""
     batch = upload(ALL)
     client.post(f"{PAGE}{batch.pk}/start/", OPTIONS)
-    real = worker.endings.finish
+    real = worker.leases.finish
 
     def dies(lease, **fields):
         real(lease, **fields)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(worker.endings, "finish", dies)
+    monkeypatch.setattr(worker.leases, "finish", dies)
     with pytest.raises(KeyboardInterrupt):
         worked(batch)
     assert not Collection.objects.get().topics.exists()

@@ -8,11 +8,15 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.formats.banks import BY_NAME, write_bank
+from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from rubricweb.banks.access import named_bank, named_version
 from rubricweb.banks.convert import BankScope
+from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
+from rubricweb.exports.assignments import authors
 from rubricweb.exports.banks import BankExport, bank_export
+from rubricweb.grades.models import GraderConfig
 
 
 class Command(OperatorCommand):
@@ -27,6 +31,8 @@ class Command(OperatorCommand):
         parser.add_argument("bank", metavar="BANK")
         help_text = "default: %(default)s, AutoJudge's"
         parser.add_argument("--dialect", choices=list(BY_NAME), default="v3", help=help_text)
+        help_text = "dialect assign: whose ratings of whole answers to write, a grader by its model or people"
+        parser.add_argument("--by", metavar="NAME", default="", help=help_text)
         help_text = "a version, by number or name; default: the bank as it is now"
         parser.add_argument("--as-of", metavar="VERSION", default="", help=help_text)
         help_text = "write secret items too, which are left out otherwise"
@@ -39,7 +45,13 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:  # Any: what argparse parsed
         row = named_bank(slug, bank)
         scope = BankScope(row, named_version(row, options["as_of"]), has_secrets=options["with_secret"])
-        export = bank_export(scope, BY_NAME[options["dialect"]])
+        dialect = BY_NAME[options["dialect"]]
+        by = _author(row, options["by"]) if options["by"] else None
+        if by and dialect is not ASSIGNMENTS_DIALECT:
+            raise CommandError(
+                "--by goes with --dialect assign: other dialects have no assignments of answers"
+            )
+        export = bank_export(scope, dialect, by=by)
         if export.refusals:
             reasons = map(str, export.refusals)
             raise CommandError("\n".join([f"{export.dialect.label} cannot say this bank:", *reasons]))
@@ -55,6 +67,18 @@ class Command(OperatorCommand):
             self.stdout.write(export.content().decode(), ending="")
         count = sum(len(line.items) for line in export.lines)
         self.stderr.write(f"{count:,} items in {len(export.lines):,} lines, {len(export.losses):,} losses")
+
+
+def _author(bank: Bank, name: str) -> GraderConfig:
+    """Return the grader of that model. Raises CommandError, which says whom there is."""
+    listed = authors(bank)
+    named = [config for config in listed if name in (config.llm, str(config))]
+    if len(named) != 1:
+        names = ", ".join(map(str, listed)) or "nobody"
+        raise CommandError(
+            f"{len(named)} graders {name} rated nuggets of {bank.name}, expected one of: {names}"
+        )
+    return named[0]
 
 
 def _write(path: Path, export: BankExport) -> None:

@@ -16,8 +16,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
+from grading.formats.assignments import PEOPLE
 from grading.formats.base import Content
 from grading.segmentation import PassagesOf
+from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.import_judgments import SeveralJudgments
@@ -34,7 +36,6 @@ FILES = {
     "--queries": "topics: TSV, JSON dictionary of query id and text, or JSON lines of AutoJudge, RAGTIME, "
     "RAG'25 or BioGen",
     "--qrels": "human judgments as TREC qrels",
-    "--labels": "output of UMBRELA: labels of a grader, 0 to 3, or 0 to 4 where it has a 4; with --labels-of",
     "--labels-of": "the reranker requests that UMBRELA labelled, in their order",
     "--official": "official leaderboard: JSON of ranks, TSV with the header run_tag and rank or score, "
     "a board that was exported as TSV or JSON, output of trec_eval, or a leaderboard of AutoJudge",
@@ -43,6 +44,10 @@ REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
+    "--labels": "labels of a grader, never judgments: qrels of a judge, with --labeller, repeatable in "
+    "pairs; or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
+    "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), with --by: answers, "
+    "nuggets and grades; repeatable",
     "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
     "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
     "autojudge-annotate export them; repeatable",
@@ -128,6 +133,35 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
     return replace(files, read_as=read_as)
 
 
+def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
+    """Return who made the labels or assignments of each file.
+
+    Raises CommandError for a file without a name.
+    """
+    assigned, by = options["assignments"], [name.strip() for name in options["by"]]
+    if (assigned or by) and (not all(by) or len(by) not in (1, len(assigned)) or not assigned):
+        raise CommandError(
+            f"{len(assigned)} --assignments and {len(by)} --by, expected --by {PEOPLE} or --by NAME for all "
+            "files or for each: a file does not say who assigned the nuggets"
+        )
+    return _judges(options) | dict(zip(assigned, by * len(assigned) if len(by) == 1 else by, strict=False))
+
+
+def _judges(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
+    """Return whose labels each file of qrels has. Raises CommandError for a file without a name."""
+    labels, names = options["labels"], [name.strip() for name in options["labeller"]]
+    if options["labels_of"]:
+        if len(labels) != 1 or names:
+            raise CommandError("--labels-of goes with one --labels, the output of UMBRELA, and no --labeller")
+        return {}
+    if len(labels) != len(names) or not all(names):
+        raise CommandError(
+            f"{len(labels)} --labels and {len(names)} --labeller, expected a name for each file of qrels: a "
+            "file does not say whose labels it has (output of UMBRELA: --labels-of)"
+        )
+    return dict(zip(labels, names, strict=True))
+
+
 def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
     """Return the formats that --read-as names, by file.
 
@@ -157,8 +191,12 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         is_segmenting=options["segment"],
         candidates_run=options["candidates_run"],
         graded=tuple(options["graded"]),
-        labels=options["labels"],
+        labels=options["labels"][0] if options["labels_of"] else None,
         labels_of=options["labels_of"],
+        judge_labels=() if options["labels_of"] else tuple(options["labels"]),
+        scale=options["scale"],
+        assignments=tuple(options["assignments"]),
+        authors=_authors(options),
         nugget_grades=tuple(options["nugget_grades"]),
         ratings=tuple(options["ratings"]),
         flags=tuple(options["flags"]),
@@ -187,6 +225,14 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
     text = "who voted in --battles, a person or a model, where a line has no judge (default: refused)"
     parser.add_argument("--voter", default="", metavar="NAME", help=text)
+    text = "the judge who gave the labels of the --labels before or after it; repeatable"
+    parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
+    text = (
+        f"who made the --assignments: {PEOPLE}, or the name of a grader; once for all files, or once for each"
+    )
+    parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
+    text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
+    parser.add_argument("--scale", type=int, choices=range(1, MAX_RATING + 1), metavar="N", help=text)
     text = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=text)
     explanation = (
@@ -200,13 +246,13 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
 
 
 def _check(slug: str, files: ImportFiles) -> None:
-    if bool(files.labels) != bool(files.labels_of):
-        raise CommandError("--labels and --labels-of go together: the output names no topics or passages")
     given = (
         files.queries,
         files.passages,
         files.graded,
         files.labels,
+        files.judge_labels,
+        files.assignments,
         files.nugget_grades,
         files.ratings,
         files.flags,
@@ -261,7 +307,7 @@ def _lines(summary: ImportSummary) -> str:
 def _paths_of(files: ImportFiles) -> list[Path]:
     """Return all files of the import that exist, those of folders included."""
     named = [files.queries, files.qrels, files.official, files.runs, *files.run_files]
-    named += [files.labels, files.labels_of]
+    named += [files.labels, files.labels_of, *files.judge_labels, *files.assignments]
     named += [*files.passages, *files.graded, *files.nugget_grades, *files.banks, *files.responses]
     named += [*files.ratings, *files.flags, *files.votes, *files.support, *files.battles]
     paths = [path for path in named if path]
