@@ -279,9 +279,6 @@ class _Import:
             self.responses.write_rankings()
             self.assignments.read(files.assignments, authors=files.authors, bank_name=files.bank_name)
         self._read_foreign_ratings()
-        for path in files.battles:
-            read = registry.recognise(path, Content.BATTLES).read(path)
-            importer_of(Content.BATTLES)(self.work).read(path, read, voter=files.voter)
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
@@ -324,6 +321,9 @@ class _Import:
             file_format = registry.recognise(path, Content.RATINGS)
             importer = self.rating_events if file_format is RATINGS_OF_PEOPLE else self.ratings
             importer.read(path, file_format.read(path))
+        for path in self.files.battles:
+            read = registry.recognise(path, Content.BATTLES).read(path)
+            importer_of(Content.BATTLES)(self.work).read(path, read, voter=self.files.voter)
 
     def _read_grades(self) -> None:
         for path in self.files.graded:
