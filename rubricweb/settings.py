@@ -133,6 +133,7 @@ WORKER_DUTIES = [
 """Functions that every worker calls every few seconds; any number of workers may call one at once."""
 IMPORTERS = {
     "flags and comments": "rubricweb.review.flags.actions.FlagImporter",
+    "answers with labels of support": "rubricweb.support.importing.AnswerImporter",
     "labels of support": "rubricweb.support.importing.LabelImporter",
     "votes on answers": "rubricweb.arena.files.VoteImporter",
     "battles": "rubricweb.arena.battle_files.BattleImporter",

@@ -116,6 +116,7 @@ class Content(StrEnum):
     VOTES = "votes on answers"
     BATTLES = "battles"
     SUPPORT = "labels of support"
+    LABELLED_ANSWERS = "answers with labels of support"
     LISTING = "listing"
 
 

@@ -90,20 +90,22 @@ _TOO_DEEP = f"more than {MAX_DEPTH} lists and objects inside each other, expecte
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list"}
 
 
-def json_value(text: str, *, shape: str) -> object:
-    """Decode one JSON document. `shape` says in words what it should be.
+def json_value(text: str, *, shape: str, nan: object = None) -> object:
+    """Decode one JSON document. `shape` says in words what it should be, `nan` what a bare NaN becomes.
 
-    Raises `BadFormat`, with the line in `text` where that is known, for blank or malformed text, a key that
-    occurs twice in an object, numbers that are not finite, half a surrogate pair, NUL characters, and more
-    than MAX_DEPTH levels.
+    Without `nan` that is refused. Raises `BadFormat`, with the line in `text` where that is known, for blank
+    or malformed text, a key that occurs twice in an object, numbers that are not finite, half a surrogate
+    pair, NUL characters, and more than MAX_DEPTH levels.
     """
     if not text or text.isspace():
         raise BadFormat(f"blank line, expected {shape}")
     refuse_escaped_nul(text)
+
+    def constant(name: str) -> object:
+        return _refuse_constant(name) if nan is None or name != "NaN" else nan
+
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse_constant
-        )
+        value = json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=constant)
     except json.JSONDecodeError as error:
         problem = f"malformed JSON ({error.msg}, column {error.colno}), expected {shape}"
         raise BadFormat(problem, line=error.lineno) from error
@@ -117,9 +119,9 @@ def json_value(text: str, *, shape: str) -> object:
     return value
 
 
-def json_object(text: str, *, shape: str) -> JsonDict:
+def json_object(text: str, *, shape: str, nan: object = None) -> JsonDict:
     """Decode one JSON object. Raises `BadFormat` as `json_value` does, and for other values."""
-    value = json_value(text, shape=shape)
+    value = json_value(text, shape=shape, nan=nan)
     if not isinstance(value, dict):
         raise BadFormat(f"{in_words(value)}, expected {shape}")
     return value

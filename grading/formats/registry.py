@@ -27,6 +27,7 @@ from grading.formats.base import Content, Format
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
 from grading.formats.responses.conversion import FORMATS as RESPONSES
+from grading.formats.support_labels import LABELLED_ANSWERS
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
@@ -43,6 +44,7 @@ FORMATS: tuple[Format, ...] = (
     AUTOJUDGE_ANNOTATE,
     *events.FORMATS,
     *battles.FORMATS,
+    LABELLED_ANSWERS,
     *official.FORMATS,
     *leaderboards.FORMATS,
     *listings.FORMATS,

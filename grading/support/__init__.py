@@ -1,28 +1,19 @@
-"""Support of sentences by the passages that they cite: a model's labels, and scores of an answer's citations.
+"""Support of sentences by the passages that they cite: labels, and how a model is asked for them.
 
-Thakur et al. 2025, "Support Evaluation for the TREC 2024 RAG Track" (arXiv 2504.15205): full support counts
-1, partial support 0.5 and none 0. Weighted precision is the credit / the judged citations, weighted recall
-the credit / the sentences of the answer. That paper judges the first citation of each sentence; TREC RAG 2026
-judges up to three.
-
-Ours, where these sources leave it open: with several judged citations a sentence earns the best credit of
-them for recall, and a sentence that cites nothing earns 0. An answer that cites nothing scores 0 and 0. What
-nobody judged, or where the judge's reply held no label, is counted apart and is in no denominator: precision
-is over the citations that have a label, recall over the sentences whose credit is known.
+Thakur et al. 2025, "Support Evaluation for the TREC 2024 RAG Track" (arXiv 2504.15205), judge the first
+citation of each sentence; TREC RAG 2026 judges up to three. `scores` has what labels make of an answer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import TypeVar
 
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing.rating import parse_label
 from grading.prompts.chat import WELL_KNOWN, ChatPrompt, Messages, chat_prompts
-from grading.types import FAILED, MISSING
 
 MOST_CITATIONS = 3
 """That TREC RAG 2026 judges of one sentence."""
@@ -67,74 +58,6 @@ class JudgedCitations(StrEnum):
         return distinct[: 1 if self is JudgedCitations.FIRST else MOST_CITATIONS]
 
 
-@dataclass(frozen=True, slots=True)
-class SupportScore:
-    """Precision and recall of one answer's citations."""
-
-    precision: float
-    """0..1; NaN where the answer cites something and none of it has a label."""
-    recall: float
-    """0..1; NaN where the answer cites something and none of it has a label, or the credit of no sentence is
-    known.
-    """
-    sentences: int
-    judged: int
-    """Citations with a label."""
-    missing: int
-    """Citations that nobody judged."""
-    failed: int
-    """Citations whose judge gave no label."""
-
-
-def support_score(labels: Sequence[Sequence[int]]) -> SupportScore:
-    """Score an answer by the labels of the judged citations of each of its sentences.
-
-    A label is a `Support`, MISSING or FAILED; a sentence without any cites nothing.
-
-    Four sentences, the first citation of each judged: full, partial, none, and one that cites nothing. The
-    credit is 1 + 0.5 + 0 = 1.5, of 3 citations and of 4 sentences:
-
-    >>> one = support_score([[2], [1], [0], []])
-    >>> one.precision, one.recall
-    (0.5, 0.375)
-
-    All citations judged: sentence 1 has full and none (credit 1, best 1), sentence 2 partial and partial
-    (credit 1, best 0.5), sentence 3 cites nothing. Precision (1 + 1) / 4, recall (1 + 0.5 + 0) / 3:
-
-    >>> one = support_score([[2, 0], [1, 1], []])
-    >>> one.precision, one.recall
-    (0.5, 0.5)
-
-    A label is missing in sentence 1 and failed in sentence 2. The credit of sentence 1 is unknown, that of
-    sentence 2 is 1 whatever its second citation says. Precision 1 / 1, recall 1 / 2 (sentences 2 and 3):
-
-    >>> support_score([[MISSING], [2, FAILED], []])
-    SupportScore(precision=1.0, recall=0.5, sentences=3, judged=1, missing=1, failed=1)
-
-    Without any label nothing is known, although a sentence cites nothing:
-
-    >>> one = support_score([[MISSING], []])
-    >>> one.precision, one.recall
-    (nan, nan)
-
-    >>> one = support_score([[], []])
-    >>> one.precision, one.recall
-    (0.0, 0.0)
-    """
-    every = Counter(label for sentence in labels for label in sentence)
-    given = [Support(label) for sentence in labels for label in sentence if label >= 0]
-    best = [credit for sentence in labels if (credit := _best_credit(sentence)) is not None]
-    unknown = 0.0 if labels and not every else float("nan")
-    return SupportScore(
-        precision=sum(each.credit for each in given) / len(given) if given else unknown,
-        recall=sum(best) / len(best) if best and (given or not every) else float("nan"),
-        sentences=len(labels),
-        judged=len(given),
-        missing=every[MISSING],
-        failed=every[FAILED],
-    )
-
-
 def majority(labels: Iterable[int]) -> Support:
     """Return the label that most people gave; of several, the lowest. Raises ValueError without labels.
 
@@ -145,18 +68,6 @@ def majority(labels: Iterable[int]) -> Support:
     if not counted:
         raise ValueError("no labels")
     return Support(min(counted, key=lambda label: (-counted[label], label)))
-
-
-def _best_credit(sentence: Sequence[int]) -> float | None:
-    """Return the sentence's credit for recall, or None.
-
-    It is None where a label that it lacks could raise it, or is all it has.
-    """
-    if not sentence:
-        return 0.0
-    best = max(sentence)
-    is_known = best == Support.FULL or min(sentence) >= 0
-    return Support(best).credit if is_known else None
 
 
 def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:

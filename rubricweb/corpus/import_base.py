@@ -276,7 +276,8 @@ class TopicImporter:
 
 
 def _refuse_other_text(topic: Topic, entry: TopicEntry, at: FilePosition) -> None:
-    if topic.text and topic.text != entry.title:
+    """Raise BadFormat for other words; a topic that no file has worded has its id for a text."""
+    if topic.text not in ("", topic.query_id, entry.title):
         raise at.error(
             f"query {topic.query_id} is {entry.title!r} here and {topic.text!r} in the collection, "
             "expected one text a query id (or --replace)"

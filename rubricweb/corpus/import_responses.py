@@ -35,7 +35,7 @@ class _ReadRun:
     answered: dict[str, FilePosition] = field(default_factory=dict)
     """Where the response stands, by query id."""
     stored: dict[int, Response] = field(default_factory=dict)
-    """Responses of earlier imports, by topic."""
+    """Responses by topic, those of earlier imports too."""
 
 
 class ResponseImporter:
@@ -92,6 +92,11 @@ class ResponseImporter:
             if run.rankings:
                 write_rankings(run.row, run.rankings, self._tally, at=run.at, is_replacing=self._is_replacing)
                 run.rankings = {}
+
+    def add(self, response: types.Response, topic: Topic, at: FilePosition) -> Response:
+        """Store a response that another file has beside its own content, and return its row."""
+        self._add(response, topic, at)
+        return self._read[response.run_tag].stored[topic.pk]
 
     def _read_file(self, path: Path) -> None:
         unknown: list[tuple[str, FilePosition]] = []
@@ -162,7 +167,7 @@ class ResponseImporter:
         values = response_fields(response) | {"passages_of": self._passages_of.value}
         row, counts = run.stored.get(topic.pk), self._tally.of("responses")
         if row is None:
-            Response.objects.create(run=run.row, topic=topic, **values)
+            run.stored[topic.pk] = Response.objects.create(run=run.row, topic=topic, **values)
             counts.new += 1
         elif all(getattr(row, name) == values[name] for name in READ_FIELDS):
             counts.unchanged += 1

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import banks, corpus, graded, labels, listings, views
+from rubricweb.exports import banks, corpus, graded, labels, listings, support, views
 
 app_name = "exports"
 urlpatterns = [
@@ -17,7 +17,7 @@ urlpatterns = [
     path("<slug:slug>/exports/topics/file/", corpus.topics_file, name="topics-file"),
     path("<slug:slug>/exports/runs/<int:run_id>/", corpus.run_page, name="run"),
     path("<slug:slug>/exports/runs/<int:run_id>/file/", corpus.run_file, name="run-file"),
-    path("<slug:slug>/exports/support/<str:file>/", labels.support, name="support"),
+    path("<slug:slug>/exports/support/<str:file>/", support.support, name="support"),
     path("<slug:slug>/exports/graded/", graded.graded, name="graded"),
     path("<slug:slug>/exports/leaderboard/", views.leaderboard, name="leaderboard"),
 ]

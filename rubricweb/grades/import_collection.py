@@ -63,6 +63,11 @@ CORPUS = (
 )
 BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
+ALIKE = {
+    Content.SUPPORT: (Content.LABELLED_ANSWERS,),
+    Content.LABELLED_ANSWERS: (Content.SUPPORT,),
+}
+"""What may stand in files of the same option."""
 DEFAULT_BANK = "main"
 NUGGET_GRADER = "AutoJudge"
 OBJECTS = 200_000
@@ -93,8 +98,6 @@ class ImportFiles:
     """Highest label of the scale of `judge_labels`; None for the highest that they have."""
     assignments: tuple[Path, ...] = ()
     """Assignments of nuggets to whole answers."""
-    authors: Mapping[Path, str] = field(default_factory=dict)
-    """Who made what is in `judge_labels` and `assignments`: the name of a grader, or for these `people`."""
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
@@ -102,10 +105,14 @@ class ImportFiles:
     flags: tuple[Path, ...] = ()
     votes: tuple[Path, ...] = ()
     support: tuple[Path, ...] = ()
-    """Flags, votes and labels of support from RubricWeb's Export."""
+    """Flags, votes and labels of support from RubricWeb's Export, and those of NIST or RAGDoll by answer."""
     battles: tuple[Path, ...] = ()
     voter: str = ""
     """Who voted where a line of `battles` names nobody; empty refuses such lines."""
+    authors: Mapping[Path, str] = field(default_factory=dict)
+    """Who made what is in files that name nobody, such as `judge_labels`: `people`, or a grader's name."""
+    after_prediction_of: str = ""
+    """The model whose predictions these authors corrected; empty where they labelled from scratch."""
     nugget_grader: str = NUGGET_GRADER
     """Name of the grader of `nugget_grades`, which the files lack."""
     banks: tuple[Path, ...] = ()
@@ -250,7 +257,14 @@ class _Import:
         rows = self.topics, self.passages, self.banks, self.grades
         self.judges = JudgeImporter(collection, tally, rows)
         self.work = WorkOfPeople(
-            collection, self.topics, Accounts(collection), tally, is_replacing=files.replace
+            collection,
+            self.topics,
+            Accounts(collection),
+            tally,
+            is_replacing=files.replace,
+            responses=self.responses,
+            authors=files.authors,
+            after_prediction_of=files.after_prediction_of,
         )
         importers = Importers(self.topics, self.passages, self.runs, self.responses, self.banks, self.grades)
         self.assignments = AssignmentImporter(self.work, importers)
@@ -271,6 +285,7 @@ class _Import:
         self._read_grades()
         for path in files.responses:
             self.responses.read(path)
+        self._read_work({Content.LABELLED_ANSWERS: files.support})  # which may make answers
         chosen_run = partial(self._chosen, content=Content.RUN)
         if files.runs:
             self.runs.read_folder(files.runs, chosen=chosen_run)
@@ -290,17 +305,19 @@ class _Import:
         for importer in (*judged, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
         self.doc_ids.finish()
-        self._read_work()
+        self._read_work(
+            {Content.FLAGS: files.flags, Content.VOTES: files.votes, Content.SUPPORT: files.support}
+        )
         self.work.finish(by=self.by)
 
-    def _read_work(self) -> None:
-        """Read the work of people on what the earlier files brought."""
-        files = {Content.FLAGS: self.files.flags, Content.VOTES: self.files.votes}
-        for content, paths in (files | {Content.SUPPORT: self.files.support}).items():
-            if paths:
+    def _read_work(self, files: Mapping[Content, tuple[Path, ...]]) -> None:
+        """Read the work of people on what the earlier files brought, of each file what is of its content."""
+        for content, paths in files.items():
+            formats = {path: registry.recognise(path, content, *ALIKE.get(content, ())) for path in paths}
+            if own := [path for path in paths if formats[path].content is content]:
                 importer = importer_of(content)(self.work)
-                for path in paths:
-                    importer.read(path, registry.recognise(path, content).read(path))
+                for path in own:
+                    importer.read(path, formats[path].read(path))
 
     def _chosen(self, path: Path, content: Content) -> Format | None:
         """Return the format that somebody chose for the file.

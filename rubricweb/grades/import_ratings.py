@@ -26,6 +26,7 @@ from rubricweb.core import audit
 from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, some
 from rubricweb.corpus.import_judgments import JudgmentImporter
+from rubricweb.corpus.import_responses import ResponseImporter
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.human_models import HumanGrade
@@ -106,6 +107,12 @@ class WorkOfPeople:
     accounts: Accounts
     tally: Tally
     is_replacing: bool
+    responses: ResponseImporter
+    """Makes the answers that labels are of, where the collection lacks them."""
+    authors: Mapping[Path, str]
+    """Who made what is in files that name nobody: `people`, or a model's name."""
+    after_prediction_of: str = ""
+    """The model whose predictions these authors saw first; empty for none."""
     credits: Counter[tuple[User, str]] = field(default_factory=Counter)
     """Number of events of each kind added in each person's name."""
     _wordings: dict[int, dict[str, int]] = field(default_factory=dict)

@@ -48,6 +48,9 @@ TAKEN: Mapping[Content, Taken] = {
     Content.VOTES: Taken("votes", "votes"),
     Content.SUPPORT: Taken("support", "labels"),
     Content.BATTLES: Taken("battles", "votes"),
+    Content.LABELLED_ANSWERS: Taken(
+        "support", "labels", lambda answer: sum(len(row) for row in answer.labels)
+    ),
     Content.BANK: Taken("banks", "items", lambda line: len(line.items)),
     Content.RUN: Taken("run_files", "topics"),
     Content.QRELS: Taken("qrels", "judgments", takes_several=False),
@@ -96,6 +99,8 @@ class ImportOptions:
     """Who made grades of nuggets, which their files do not say."""
     scale: int | None = None
     """Highest label of judges' qrels; None for the highest in the files."""
+    after_prediction_of: str = ""
+    """The model whose predictions the authors of support labels corrected; empty for none."""
     replace: bool = False
 
     @classmethod
@@ -135,5 +140,6 @@ def files_of(batch: Import) -> ImportFiles:
         voter=options.voter,
         authors=authors,
         scale=options.scale,
+        after_prediction_of=options.after_prediction_of,
         replace=options.replace,
     )

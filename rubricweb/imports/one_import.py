@@ -99,6 +99,12 @@ class OptionsForm(forms.Form):
         max_value=MAX_RATING,
         help_text="The top of the scale of judges' qrels, which begins at 0. Empty: the highest in all.",
     )
+    after_prediction_of = forms.CharField(
+        label="After predictions of",
+        required=False,
+        max_length=200,
+        help_text="The model whose labels people saw and corrected. Empty: they labelled from scratch.",
+    )
     replace = forms.BooleanField(
         label="Replace what contradicts an earlier import",
         required=False,

@@ -10,6 +10,7 @@ from grading.formats import battles
 from grading.formats.assignments import ASSIGNED, PEOPLE
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
+from grading.formats.support_labels import LABELLED_ANSWERS
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.imports import contents
@@ -23,6 +24,7 @@ WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "r
 AUTHOR_HELP = {
     QRELS: "Name a judge to import labels of a grader. Empty: human judgments.",
     ASSIGNED: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: nuggets alone.",
+    LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a grader. The file does not say whose labels it has.",
 }
 """By format of a file that does not say who made it."""
 
@@ -133,6 +135,10 @@ class Batch:
     @property
     def has_judges(self) -> bool:
         return any(file.file.format == QRELS and file.file.author for file in self.files)
+
+    @property
+    def has_labelled_answers(self) -> bool:
+        return any(file.file.format == LABELLED_ANSWERS.name for file in self.files)
 
     @property
     def is_ready(self) -> bool:

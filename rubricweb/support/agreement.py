@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,22 @@ import numpy as np
 from grading.statistics.agreement import COEFFICIENT, ENOUGH_CELLS, Counts, cohen_kappa, contingency
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from grading.support import Support
+from grading.types import MISSING
 from rubricweb.corpus.models import Collection
-from rubricweb.support.labels import Standing, judge_labels, standing_events
-from rubricweb.support.models import SupportJudge
+from rubricweb.support.labels import (
+    Citation,
+    CitingAnswer,
+    PlacedLabels,
+    Rows,
+    Standing,
+    cited,
+    fits_answer,
+    imported,
+    placed_labels,
+    raters,
+    standing_events,
+)
+from rubricweb.support.models import LabelledAnswer, SupportJudge
 
 LABELS = [label.value for label in Support]
 
@@ -66,33 +80,87 @@ class JudgeAgreement:
 def agreement(collection: Collection) -> list[JudgeAgreement]:
     """Return the agreement of people with each model, over pairs of a person and a citation.
 
-    Who saw another model's label before they labelled is in neither condition.
+    Imported labels of people pair with the model's at the same place of the same answer. Who saw another
+    model's label before they labelled is in neither condition.
     """
-    standing = standing_events(collection)
+    standing, of_files = standing_events(collection), _people_in_files(collection)
+    if not standing and not of_files:
+        return []
     return [
-        _of_judge(judge, standing)
-        for judge in collection.support_judges.filter(labels__isnull=False).distinct()
-        if standing
+        _of_judge(rater.judge, placed_labels(collection, rater), standing, of_files)
+        for rater in reversed(raters(collection))
+        if rater.judge
     ]
 
 
-def _of_judge(judge: SupportJudge, standing: Standing) -> JudgeAgreement:
-    labels = judge_labels(judge)
-    scratch: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    edited: dict[int, list[tuple[int, int]]] = defaultdict(list)
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Citations of equal sentences and documents that people labelled in the answers of several runs."""
+
+    citations: int
+    differing: int
+    """Those that have more than one label."""
+
+
+def repeated(collection: Collection) -> Repeated:
+    """Return how steady imported labels of people are, which were made without knowing of the repetition."""
+    runs: dict[Citation, set[int]] = defaultdict(set)
+    labels: dict[Citation, set[int]] = defaultdict(set)
+    for answer, row in _people_in_files(collection):
+        for (md5, doc_ids), given in zip(answer.sentences, row.labels, strict=True):
+            for doc_id, label in zip(doc_ids, given, strict=False):
+                if md5 and label >= 0:
+                    citation = Citation(answer.topic_id, md5, doc_id)
+                    runs[citation].add(answer.run_id)
+                    labels[citation].add(label)
+    several = [citation for citation, of_runs in runs.items() if len(of_runs) > 1]
+    return Repeated(len(several), sum(len(labels[citation]) > 1 for citation in several))
+
+
+def _people_in_files(collection: Collection) -> OfFiles:
+    """Return imported labels of people with the answers that they fit."""
+    answers = {answer.response_id: answer for answer in cited(collection).answers}
+    rows = imported(collection).filter(judge=None).only("response", "after_prediction_of", "labels")
+    return [
+        (answers[row.response_id], row)
+        for row in rows
+        if row.response_id in answers and fits_answer(row.labels, answers[row.response_id])
+    ]
+
+
+Pairs = dict[int, list[tuple[int, int]]]
+"""By topic: the labels of a person and of a model."""
+OfFiles = list[tuple[CitingAnswer, LabelledAnswer]]
+
+
+def _of_judge(
+    judge: SupportJudge, labels: PlacedLabels, standing: Standing, of_files: OfFiles
+) -> JudgeAgreement:
+    scratch: Pairs = defaultdict(list)
+    edited: Pairs = defaultdict(list)
     for citation, events in standing.items():
-        rating = labels.get(citation, -1)
+        rating = labels.by_citation.get(citation, MISSING)
         for event in events.values():
             pair = int(event.label or 0), rating
             if event.seen_label is None:
                 scratch[citation.topic_id].append(pair)
             elif event.seen_judge_id == judge.pk:
                 edited[citation.topic_id].append(pair)
+    for answer, row in of_files:
+        if row.after_prediction_of in ("", judge.llm, str(judge)):
+            pairs = edited if row.after_prediction_of else scratch
+            pairs[answer.topic_id] += _placed_pairs(row.labels, labels.at_places(answer))
     return JudgeAgreement(judge, _condition(scratch), _condition(edited))
 
 
-def _condition(by_topic: dict[int, list[tuple[int, int]]]) -> Condition:
-    tables = [_table(pairs) for pairs in by_topic.values()]
+def _placed_pairs(first: Rows, second: Rows) -> Iterator[tuple[int, int]]:
+    """Yield the labels at the places that both have."""
+    for row, other in zip(first, second, strict=True):
+        yield from zip(row, other, strict=False)
+
+
+def _condition(by_topic: Pairs) -> Condition:
+    tables = [_table(pairs) for pairs in by_topic.values() if pairs]
     tables = [table for table in tables if table.sum()]
     counts = sum(tables, np.zeros((len(LABELS), len(LABELS)), dtype=np.int64))
     return Condition(
@@ -106,5 +174,6 @@ def _condition(by_topic: dict[int, list[tuple[int, int]]]) -> Condition:
 
 
 def _table(pairs: list[tuple[int, int]]) -> Counts:
+    """Return how often each pair of labels is there; where either is none, the pair is no pair."""
     first, second = zip(*pairs, strict=True)
     return contingency(first, second, rows=LABELS, columns=LABELS)

@@ -1,8 +1,9 @@
 """Runs by weighted precision and recall, with intervals over topics, on their own board and as columns.
 
-As columns of a leaderboard the measures have names such as `support/precision`. `support/` is the model that
-labelled last, or people where none did; `support-judge-7/` one model, `support-people/` people. Names that
-end in `_all` judge up to three citations of a sentence, others one.
+As columns of a leaderboard the measures have names such as `support/precision`. `support/` is people where
+labels of theirs were imported, else the model that labelled last, or people where none did;
+`support-judge-7/` one model, `support-people/` people. What follows the score's name is the rule: none for
+the first citation of each sentence, `_all` for the mean of all, `_hard`, `_pooled`.
 """
 
 from __future__ import annotations
@@ -15,31 +16,43 @@ from numpy.typing import NDArray
 
 from grading.arrays import undefined_last
 from grading.statistics.mean_intervals import mean_intervals
-from grading.support import JudgedCitations, SupportScore, support_score
-from grading.types import MISSING
+from grading.support import JudgedCitations
+from grading.support.scores import UNKNOWN, SupportRule, SupportScore, support_score
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.support.labels import Cited, SupportRater, cited, labels_by, raters
+from rubricweb.support.labels import PlacedLabels, SupportRater, cited, placed_labels, raters
 
 SOURCE = "support"
 NAMES = ("precision", "recall")
-SUFFIXES = {"": JudgedCitations.FIRST, "_all": JudgedCitations.ALL}
-SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
-"""Name after the slash -> the score, and which citations are judged."""
-CITATIONS = {
-    JudgedCitations.FIRST: "the first citation of each sentence",
-    JudgedCitations.ALL: "up to three citations of each sentence",
+SUFFIXES = {
+    "": SupportRule.FIRST,
+    **{f"_{rule}": rule for rule in SupportRule if rule is not SupportRule.FIRST},
 }
-DENOMINATORS = {"precision": "labelled citations", "recall": "sentences"}
+SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
+"""Name after the slash -> the score, and its rule."""
+RULES = {
+    SupportRule.FIRST: "the first citation of each sentence",
+    SupportRule.ALL: "the mean of a sentence's citations",
+    SupportRule.HARD: "the first citation, full support only",
+    SupportRule.POOLED: "up to three citations, pooled",
+}
+DENOMINATORS = {"precision": "sentences with a label", "recall": "sentences"}
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How answers are scored, and what a run's mean is over."""
+
+    rule: SupportRule = SupportRule.FIRST
+    unjudged_is_zero: bool = True
+    """Whether an answer of which a file says that nothing is judged counts 0; else it has no score."""
+    lacking_is_zero: bool = True
+    """Whether a topic that a run does not answer counts 0; else it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of a run over the topics on which some run has a score.
-
-    Topics that this run answers without a score are left out; a topic that it does not answer counts 0. NaN
-    for runs without any score.
-    """
+    """The mean of a run over its topics, as `score_table` has them; NaN for runs without any score."""
 
     value: float
     low: float
@@ -72,6 +85,8 @@ class SupportRow:
     judged: int
     missing: int
     failed: int
+    unjudged: int
+    """Answers that cite something, of which nothing is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +97,9 @@ class SupportBoard:
     unsaid: int
     """Responses whose file does not say what they cite."""
     unreadable: int
-    """Judged citations of documents that have no text here."""
+    """Citations without a label whose sentence or document has no text here."""
+    unfitting: int
+    """Imported labels of answers that have changed since."""
 
     @property
     def judged(self) -> int:
@@ -96,37 +113,45 @@ class SupportBoard:
     def failed(self) -> int:
         return sum(row.failed for row in self.rows)
 
+    @property
+    def unjudged(self) -> int:
+        return sum(row.unjudged for row in self.rows)
+
 
 Scores = dict[int, dict[int, SupportScore]]
 """Scores by run and topic."""
 
 
-def scores_of(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> Scores:
+def scores_of(collection: Collection, rater: SupportRater, counting: Counting) -> Scores:
     """Return the score of every answer of an accepted run."""
-    labels = labels_by(collection, rater)
+    return _scored(collection, placed_labels(collection, rater), counting)
+
+
+def _scored(collection: Collection, labels: PlacedLabels, counting: Counting) -> Scores:
+    """Return the scores by these labels; labels made here that are all missing are no 0, but unknown."""
     scores: Scores = {}
     for answer in cited(collection).answers:
-        labelled = [
-            [labels.get(citation, MISSING) for citation in sentence] for sentence in answer.citations(rule)
-        ]
-        scores.setdefault(answer.run_id, {})[answer.topic_id] = support_score(labelled)
+        is_zero = counting.unjudged_is_zero and labels.is_imported(answer)
+        score = support_score(labels.of(answer), counting.rule, unjudged=0.0 if is_zero else UNKNOWN)
+        scores.setdefault(answer.run_id, {})[answer.topic_id] = score
     return scores
 
 
-def board(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> SupportBoard:
+def board(collection: Collection, rater: SupportRater, counting: Counting) -> SupportBoard:
     """Return every accepted run that has an answer whose citations are known."""
-    scores = scores_of(collection, rater, rule)
+    labels = placed_labels(collection, rater)
+    scores = _scored(collection, labels, counting)
     names = run_names(collection)
     labelled = [run_id for run_id in names if run_id in scores]
     topics = answered_topics(scores)
-    means = [_means(score_table(scores, labelled, topics, name)) for name in ("precision", "recall")]
+    means = [_means(score_table(scores, labelled, topics, name, counting)) for name in NAMES]
     rows = [
         _row(run_id, names[run_id], list(scores[run_id].values()), precision, recall)
         for run_id, precision, recall in zip(labelled, *means, strict=True)
     ]
     rows.sort(key=lambda row: (-undefined_last(row.precision.value), row.run_tag))
-    answers = cited(collection)
-    return SupportBoard(tuple(rows), answers.unsaid, _unreadable(answers, rule))
+    unsaid = cited(collection).unsaid
+    return SupportBoard(tuple(rows), unsaid, _unreadable(collection, labels, counting.rule), labels.unfitting)
 
 
 def run_names(collection: Collection) -> dict[int, str]:
@@ -136,11 +161,13 @@ def run_names(collection: Collection) -> dict[int, str]:
     return {pk: name for (pk, _), name in zip(rows, names, strict=True)}
 
 
-def score_table(scores: Scores, runs: Sequence[int], topics: Sequence[int], name: str) -> NDArray[np.float64]:
+def score_table(
+    scores: Scores, runs: Sequence[int], topics: Sequence[int], name: str, counting: Counting
+) -> NDArray[np.float64]:
     """Return the scores of this name, shape (runs, topics), in the order of these keys.
 
-    NaN for topics on which no run has a score, for runs without any, and for answers without a label. A run
-    that has scores and does not answer a topic has 0 there.
+    NaN for topics on which no run has a score, for runs without any, and for answers whose score is unknown.
+    A run that has scores and does not answer a topic has 0 there, or NaN, as `counting` says.
     """
     table = np.full((len(runs), len(topics)), np.nan)
     unanswered = np.ones(table.shape, dtype=np.bool_)
@@ -150,6 +177,8 @@ def score_table(scores: Scores, runs: Sequence[int], topics: Sequence[int], name
             if topic in place:
                 table[row, place[topic]] = getattr(score, name)
                 unanswered[row, place[topic]] = False
+    if not counting.lacking_is_zero:
+        return table
     is_known = ~np.isnan(table)
     counts = np.outer(is_known.any(axis=1), is_known.any(axis=0))
     return np.where(unanswered & counts, 0.0, table)
@@ -184,11 +213,23 @@ def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean,
         judged=sum(score.judged for score in scores),
         missing=sum(score.missing for score in scores),
         failed=sum(score.failed for score in scores),
+        unjudged=sum(score.is_unjudged for score in scores),
     )
 
 
-def _unreadable(cited_by: Cited, rule: JudgedCitations) -> int:
-    return len(cited_by.citations(rule)) - len(cited_by.readable_citations(rule))
+def _unreadable(collection: Collection, labels: PlacedLabels, rule: SupportRule) -> int:
+    """Return how many citations the labels lack, apart from those of files, that nobody here can read."""
+    answers = cited(collection)
+    judged = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
+    readable = set(answers.readable_citations(judged))
+    lacking = {
+        citation
+        for answer in answers.answers
+        if not labels.is_imported(answer)
+        for sentence in answer.citations(judged)
+        for citation in sentence
+    }
+    return len(lacking - readable - labels.by_citation.keys())
 
 
 class UnknownColumn(Exception):
@@ -201,7 +242,7 @@ class SupportColumn:
 
     name: str
     """`precision` or `recall`."""
-    rule: JudgedCitations
+    rule: SupportRule
     rater: SupportRater
 
     @property
@@ -210,17 +251,21 @@ class SupportColumn:
 
     @property
     def label(self) -> str:
-        citations = "" if self.rule is JudgedCitations.FIRST else ", all citations"
+        citations = {SupportRule.FIRST: "", SupportRule.ALL: ", all citations"}.get(
+            self.rule, f", {self.rule}"
+        )
         return f"Support {self.name}{citations} by {self.whose}"
 
     @property
     def stated(self) -> str:
         """Everything that it depends on, in words."""
-        return f"labels of support by {self.whose}, {CITATIONS[self.rule]}"
+        return f"labels of support by {self.whose}, {RULES[self.rule]}"
 
     @property
     def denominator(self) -> str:
-        return f"credit (full 1, partial 0.5) / {DENOMINATORS[self.name]}"
+        credit = "full 1" if self.rule is SupportRule.HARD else "full 1, partial 0.5"
+        is_pooled = self.rule is SupportRule.POOLED and self.name == "precision"
+        return f"credit ({credit}) / {'labelled citations' if is_pooled else DENOMINATORS[self.name]}"
 
 
 def is_source(source: str) -> bool:
@@ -241,7 +286,7 @@ def find(collection: Collection, source: str, name: str) -> SupportColumn:
     return SupportColumn(score, rule, by_key[key])
 
 
-def column_names(rater: SupportRater, rule: JudgedCitations) -> str:
+def column_names(rater: SupportRater, rule: SupportRule) -> str:
     """Return the names of both scores, with a comma between."""
     names = (f"{SOURCE}-{rater.key}/{name}" for name, (_, judged) in SCORES.items() if judged is rule)
     return ",".join(names)
@@ -251,4 +296,6 @@ def score_column(
     collection: Collection, column: SupportColumn, runs: Sequence[int], topics: Sequence[int]
 ) -> NDArray[np.float64]:
     """Return `board.score_table` of a column, shape (runs, topics), in the order of these keys."""
-    return score_table(scores_of(collection, column.rater, column.rule), runs, topics, column.name)
+    counting = Counting(column.rule)
+    scores = scores_of(collection, column.rater, counting)
+    return score_table(scores, runs, topics, column.name, counting)

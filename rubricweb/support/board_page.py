@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from grading.statistics.cover_sample import METHOD, MIN_UNITS
 from grading.support import AGAIN_ID, LONGEST_REPLY, JudgedCitations
+from grading.support.scores import SupportRule
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.core.formatting import number
@@ -30,46 +31,65 @@ from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
 from rubricweb.support.actions import Asking, NothingToAsk
-from rubricweb.support.agreement import agreement
-from rubricweb.support.board import Mean, SupportBoard, column_names
+from rubricweb.support.agreement import agreement, repeated
+from rubricweb.support.board import RULES, Counting, Mean, SupportBoard, column_names
 from rubricweb.support.board import board as board_of
 from rubricweb.support.estimates import estimates
 from rubricweb.support.kind import LISTING, measured_rate, of_model, price, price_of_job, price_of_retry
 from rubricweb.support.labels import SupportRater, failed, raters
-from rubricweb.support.models import CITATIONS, SupportJob, SupportJudge
+from rubricweb.support.models import CITATIONS, IMPORTED, SupportJob, SupportJudge
 
 LONGEST = 16_384
 DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 
 PAGE = "support/board.html"
 SHOWN_FAILURES = 20
+ZERO = "zero"
+CHOICES = {
+    "citations": {rule.value: label for rule, label in RULES.items()},
+    "unjudged": {ZERO: "count 0", "none": "left out"},
+    "lacking": {ZERO: "count 0", "none": "left out"},
+}
+"""The first of each is the default."""
 
 
 class BoardForm(ChipForm):
-    """Whose labels, and of which citations."""
+    """Whose labels, of which citations, and what counts 0."""
 
-    in_toolbar = ("rater", "citations")
+    in_toolbar = ("rater", "citations", "unjudged", "lacking")
 
     rater = forms.ChoiceField(label="Labels of", required=False)
-    citations = forms.ChoiceField(label="Citations judged", required=False, choices=CITATIONS)
+    citations = forms.ChoiceField(
+        label="Citations", required=False, choices=list(CHOICES["citations"].items())
+    )
+    unjudged = forms.ChoiceField(
+        label="Unjudged answers", required=False, choices=list(CHOICES["unjudged"].items())
+    )
+    lacking = forms.ChoiceField(
+        label="Missing topics", required=False, choices=list(CHOICES["lacking"].items())
+    )
 
     def __init__(self, address: QueryDict) -> None:
         self.address = address
         super().__init__(address)
 
     def default_value(self, name: str) -> object:
-        return {"rater": self.first_rater, "citations": DEFAULT_CITATIONS}[name]
+        return self.first_rater if name == "rater" else next(iter(CHOICES[name]))
 
-    def offer(self, collection: Collection) -> tuple[SupportRater, JudgedCitations]:
+    def offer(self, collection: Collection) -> tuple[SupportRater, Counting]:
         """Return what is chosen; the first of each where the address names none, or something else."""
         by_key = {rater.key: rater for rater in raters(collection)}
         offer_choices(self, "rater", [(key, rater.name) for key, rater in by_key.items()])
         self.first_rater = next(iter(by_key))
         chosen = by_key.get(str(self.data.get("rater", "")), by_key[self.first_rater])
-        rule = str(self.data.get("citations", ""))
-        is_known = rule in dict(CITATIONS)
-        self.data = {"rater": chosen.key, "citations": rule if is_known else DEFAULT_CITATIONS}
-        return chosen, JudgedCitations(self.data["citations"])
+        self.data = {"rater": chosen.key} | {
+            name: self._choice(name, str(self.data.get(name, ""))) for name in CHOICES
+        }
+        rule = SupportRule(self.data["citations"])
+        return chosen, Counting(rule, self.data["unjudged"] == ZERO, self.data["lacking"] == ZERO)
+
+    def _choice(self, name: str, value: str) -> str:
+        return value if value in CHOICES[name] else next(iter(CHOICES[name]))
 
 
 class AskForm(forms.Form):
@@ -149,21 +169,23 @@ def choose(request: HtmxRequest, slug: str) -> HttpResponse:
 def board_context(request: HtmxRequest, collection: Collection, address: QueryDict) -> dict[str, object]:
     """Return what the page has, whatever is opened on it."""
     form = BoardForm(address)
-    rater, rule = form.offer(collection)
-    runs = board_of(collection, rater, rule)
+    rater, counting = form.offer(collection)
+    runs = board_of(collection, rater, counting)
     ask_form = AskForm(auto_id="ask_%s")
     ask_form.offer(collection)
     return {
         "collection": collection,
         "chips": form,
         "rater": rater,
-        "rule_words": dict(CITATIONS)[rule],
-        "columns": column_names(rater, rule),
-        "query": urlencode({"rater": rater.key, "citations": rule}),
+        "counting": counting,
+        "rule_words": RULES[counting.rule],
+        "columns": column_names(rater, counting.rule),
+        "query": urlencode(form.data),
         "board": runs,
         "pictures": _pictures(runs, collection.slug),
         "agreement": agreement(collection),
-        "estimates": estimates(collection, rater, rule),
+        "repeated": repeated(collection),
+        "estimates": estimates(collection, rater, counting),
         "method": METHOD,
         "min_units": MIN_UNITS,
         "jobs": _jobs(request, collection),
@@ -246,7 +268,8 @@ def _settings_form(collection: Collection, submitted: Context | None = None) -> 
         "shown_judge": chosen.shown_judge_id,
     }
     form = SettingsForm(submitted, initial=initial, auto_id="labelling_%s")
-    form.fields["shown_judge"].queryset = collection.support_judges.all()  # type: ignore[attr-defined]
+    judges = collection.support_judges.exclude(backend=IMPORTED)
+    form.fields["shown_judge"].queryset = judges  # type: ignore[attr-defined]
     return form
 
 

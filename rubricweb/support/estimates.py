@@ -1,12 +1,11 @@
 """The scores that every run would have if people labelled all citations, estimated from those that they did.
 
 People label in one random order, so what they labelled before its first gap is a simple random sample. Scores
-are sums over citations, but for recall where several citations of a sentence are judged.
+are sums over citations, but for the recall of the rule that takes the best citation of a sentence.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -23,10 +22,20 @@ from grading.statistics.cover_sample import (
     size_for,
 )
 from grading.support import JudgedCitations, Support
+from grading.support.scores import UNKNOWN, SupportRule, denominators, support_score
+from grading.types import MISSING
 from rubricweb.corpus.models import Collection
-from rubricweb.support.board import Mean, run_names
+from rubricweb.support.board import NAMES, Counting, Mean, Scores, answered_topics, run_names, score_table
 from rubricweb.support.labelling import settings_of
-from rubricweb.support.labels import PEOPLE, Citation, CitingAnswer, SupportRater, cited, labels_by
+from rubricweb.support.labels import (
+    PEOPLE,
+    Citation,
+    CitingAnswer,
+    SupportRater,
+    cited,
+    imported,
+    labels_by,
+)
 from rubricweb.support.models import SupportJudge
 
 UNKNOWN_DOUBT = 0.25
@@ -64,7 +73,7 @@ class SupportEstimates:
     half_width: float
     """About the largest half-width of a middling run's precision with `enough`; NaN without citations."""
     has_recall: bool
-    """False where several citations of a sentence are judged."""
+    """False where the best citation of a sentence counts."""
 
     @property
     def is_open(self) -> bool:
@@ -72,28 +81,31 @@ class SupportEstimates:
         return self.labelled < self.needed
 
 
-def estimates(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> SupportEstimates | None:
+def estimates(collection: Collection, rater: SupportRater, counting: Counting) -> SupportEstimates | None:
     """Return the estimates with the help of `rater`, if it is a model.
 
-    None where there is nothing to estimate: people labelled all that can be, or would have soon, or they are
-    asked about fewer citations of a sentence than `rule` judges.
+    None where there is nothing to estimate: people labelled all that can be, or would have soon, they are
+    asked about fewer citations of a sentence than the rule judges, or labels of theirs were imported.
     """
     chosen, all_cited = settings_of(collection), cited(collection)
-    asked_rule = JudgedCitations(chosen.citations)
+    asked_rule, rule = JudgedCitations(chosen.citations), counting.rule
+    judged = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
     order, by_people = all_cited.in_random_order(asked_rule), labels_by(collection, SupportRater(PEOPLE, ""))
     sample = list(takewhile(by_people.__contains__, order[: chosen.sample]))
-    if len(sample) == len(order) or (rule, asked_rule) == (JudgedCitations.ALL, JudgedCitations.FIRST):
+    if len(sample) == len(order) or (judged, asked_rule) == (JudgedCitations.ALL, JudgedCitations.FIRST):
         return None
-    citations = all_cited.readable_citations(rule)
+    if imported(collection).filter(judge=None).exists():
+        return None
+    citations = all_cited.readable_citations(judged)
     names = run_names(collection)
     runs = [run_id for run_id in names if run_id in {answer.run_id for answer in all_cited.answers}]
     answers = [answer for answer in all_cited.answers if answer.run_id in names]
-    weights, n_topics = _weights(answers, rule, runs, citations)
+    weights, n_topics = _weights(answers, counting, runs, citations)
     by_model = labels_by(collection, rater) if rater.judge else {}
     units = Units(
         weights["precision"],
-        _credits(citations, by_model, unknown=Support.PARTIAL.credit),
-        _credits(citations, {citation: by_people[citation] for citation in sample}, unknown=np.nan),
+        _credits(citations, by_model, rule, unknown=Support.PARTIAL.credit),
+        _credits(citations, {citation: by_people[citation] for citation in sample}, rule, unknown=np.nan),
         np.full(len(citations), max(len(sample), 1) / len(order)),
     )
     precision, recall = (linear_estimate(replace(units, weights=weights[name])) for name in weights)
@@ -118,7 +130,7 @@ def estimates(collection: Collection, rater: SupportRater, rule: JudgedCitations
         len(order),
         round(chance * len(order)),
         half_width,
-        rule is JudgedCitations.FIRST,
+        rule is not SupportRule.POOLED,
     )
 
 
@@ -132,40 +144,41 @@ def _mean(estimates_of: LinearEstimates, row: int, n_topics: list[int]) -> Mean:
 
 
 def _weights(
-    answers: list[CitingAnswer], rule: JudgedCitations, runs: list[int], citations: list[Citation]
+    answers: list[CitingAnswer], counting: Counting, runs: list[int], citations: list[Citation]
 ) -> tuple[dict[str, Floats], list[int]]:
     """Return what a credit of 1 adds to each score, shape (runs, citations), and each run's topics.
 
-    The topics of a run's mean are those of `board.score_table` where all citations with a text are labelled.
+    The scores and topics are those of the board where all citations with a text are labelled.
     """
+    rule = counting.rule
+    judged = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
     row, place = ({key: number for number, key in enumerate(each)} for each in (runs, citations))
-    weights = {name: np.zeros((len(runs), len(citations))) for name in ("precision", "recall")}
-    scored: dict[int, set[int]] = defaultdict(set)
-    unscored: dict[int, set[int]] = defaultdict(set)
+    weights = {name: np.zeros((len(runs), len(citations))) for name in NAMES}
+    scores: Scores = {}
     for answer in answers:
-        sentences = answer.citations(rule)
-        readable = [[citation for citation in sentence if citation in place] for sentence in sentences]
-        labelled = [citation for sentence in readable for citation in sentence]
-        usable = [
-            citation
-            for citation, sentence in zip(readable, sentences, strict=True)
-            if citation or not sentence
-        ]
-        has_score = bool(labelled) or not any(sentences)
-        (scored if has_score else unscored)[answer.run_id].add(answer.topic_id)
-        for citation in labelled:
-            weights["precision"][row[answer.run_id], place[citation]] += 1 / len(labelled)
-            weights["recall"][row[answer.run_id], place[citation]] += 1 / len(usable)
-    topics = set().union(*scored.values())
-    n_topics = [len(topics - unscored[run]) if scored[run] else 0 for run in runs]
-    divisors = np.maximum(n_topics, 1)[:, np.newaxis]
-    return {name: each / divisors for name, each in weights.items()}, n_topics
+        sentences = answer.citations(judged)
+        labels = [[0 if citation in place else MISSING for citation in sentence] for sentence in sentences]
+        score = support_score(labels, rule, unjudged=UNKNOWN)
+        scores.setdefault(answer.run_id, {})[answer.topic_id] = score
+        divisors = denominators(labels, rule)
+        for sentence, places in zip(sentences, divisors.judged, strict=True):
+            share = 1 / len(places) if places and rule is SupportRule.ALL else 1.0
+            for number in places:
+                at = row[answer.run_id], place[sentence[number]]
+                weights["precision"][at] += share / divisors.precision
+                weights["recall"][at] += share / divisors.recall
+    table = score_table(scores, runs, answered_topics(scores), "precision", counting)
+    n_topics = np.count_nonzero(~np.isnan(table), axis=1)
+    per_topic = np.maximum(n_topics, 1)[:, np.newaxis]
+    return {name: each / per_topic for name, each in weights.items()}, n_topics.tolist()
 
 
-def _credits(citations: list[Citation], labels: dict[Citation, int], *, unknown: float) -> Floats:
+def _credits(
+    citations: list[Citation], labels: dict[Citation, int], rule: SupportRule, *, unknown: float
+) -> Floats:
     """Return an array of shape (citations,)."""
-    labels_of = (labels.get(citation, -1) for citation in citations)
-    return np.array([Support(label).credit if label >= 0 else unknown for label in labels_of])
+    labels_of = (labels.get(citation, MISSING) for citation in citations)
+    return np.array([rule.credit(label) if label >= 0 else unknown for label in labels_of])
 
 
 def _cost(units: Units) -> tuple[float, float]:

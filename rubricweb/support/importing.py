@@ -1,18 +1,24 @@
-"""Import labels of support as Export wrote them: those of models, and what people said, event by event."""
+"""Import labels of support: those made here, event by event, and those of other tools, answer by answer."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from grading import types
 from grading.formats.events import ModelLabel, PersonLabel, moment
-from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitting_name
+from grading.formats.support_labels import AnswerLabels
+from rubricweb.core import events
+from rubricweb.corpus import convert
+from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitting_name, some
 from rubricweb.corpus.import_passages import ID_LIMIT
+from rubricweb.corpus.models import Response, Topic
 from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
-from rubricweb.support.labels import Citation
-from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
+from rubricweb.support.labels import PEOPLE, Citation, imported
+from rubricweb.support.models import IMPORTED, LabelledAnswer, SupportEvent, SupportJudge, SupportLabel
 
 TOPIC = "labels of topics that the collection lacks"
 SINCE = "labels of people who have labelled the citation here since"
@@ -106,7 +112,7 @@ class LabelImporter:
         events_of: dict[Citation, list[SupportEvent]] = defaultdict(list)
         for row in SupportEvent.objects.filter(topic__collection=self._work.collection).order_by("pk"):
             events_of[Citation(row.topic_id, row.sentence_md5, row.doc_id)].append(row)
-        events: list[tuple[SupportEvent, PersonLabel]] = []
+        rows: list[tuple[SupportEvent, PersonLabel]] = []
         counts = self._work.tally.of("support_events")
         for (citation, name), labels in of_people.items():
             stated = {(row.at, row.label) for row in events_of[citation]}
@@ -122,17 +128,191 @@ class LabelImporter:
             for label in fresh:
                 row = SupportEvent(by=person, **citation._asdict(), label=label.label)
                 row.seen_label, row.seen_judge = label.seen_label, self._seen(label)
-                events.append((row, label))
+                rows.append((row, label))
                 self._work.credits[person, CREDIT] += 1
-        events.sort(key=lambda pair: moment(pair[1].at))
-        rows_of = [row for row, _ in events]
+        rows.sort(key=lambda pair: moment(pair[1].at))
+        rows_of = [row for row, _ in rows]
         SupportEvent.objects.bulk_create(rows_of, batch_size=BATCH)
-        for row, label in events:
+        for row, label in rows:
             row.at = moment(label.at)  # a new row has the time at which it is saved
         SupportEvent.objects.bulk_update(rows_of, ["at"], batch_size=BATCH)
-        counts.new += len(events)
+        counts.new += len(rows)
 
     def _seen(self, label: PersonLabel) -> SupportJudge | None:
         """Return the judge whose label the person saw, as far as its model tells."""
         judges = [judge for judge in self._judges.values() if judge.llm == label.seen_llm]
         return judges[0] if len(judges) == 1 else None
+
+
+class AnswerImporter:
+    """Adds the labels of files that have them by answer, each in its place.
+
+    An answer that the collection has is found by run and topic, and must have the same sentences, by number,
+    and the same citations, by place; others are made, with their runs. Texts are not compared: files of
+    judgments have lost some of their characters.
+    """
+
+    kinds: ClassVar[Kinds] = {"labelled_answers": (LabelledAnswer, "response__run__collection")}
+
+    def __init__(self, work: WorkOfPeople) -> None:
+        self._work, self._collection = work, work.collection
+        self._runs = {run.run_tag: run for run in work.collection.runs.all()}
+        self._responses: dict[str, dict[int, Response]] = {}
+        """By run tag and topic."""
+        self._places: dict[tuple[SupportJudge | None, int], FilePosition] = {}
+        """Where this import has the labels of a response by an author."""
+
+    def read(self, path: Path, answers: Iterable[AnswerLabels]) -> None:
+        """Import a file. Raises BadFormat for labels without an author, and for what contradicts."""
+        notes = _Notes(path, self._work)
+        judge = self._judge(path)
+        rows = {row.response_id: row for row in imported(self._collection).filter(judge=judge)}
+        fresh, counts = [], self._work.tally.of("labelled_answers")
+        for answer in answers:
+            at = FilePosition(path, answer.line)
+            topic = self._topic(answer, at, notes)
+            if topic is None:
+                continue
+            response = self._response(answer, topic, at, notes)
+            first = self._places.setdefault((judge, response.pk), at)
+            if first is not at:
+                problem = f"run {answer.run_tag} answers topic {answer.query_id} here and in {first}"
+                raise at.error(f"{problem}, expected one line an answer")
+            row = rows.get(response.pk)
+            given = {"labels": answer.labels, "after_prediction_of": self._work.after_prediction_of}
+            if row is None:
+                fresh.append(LabelledAnswer(response=response, judge=judge, foreign=answer.foreign, **given))
+                counts.new += 1
+            elif all(getattr(row, name) == value for name, value in given.items()):
+                counts.unchanged += 1
+            else:
+                self._replace(row, given, answer, at)
+                counts.changed += 1
+        LabelledAnswer.objects.bulk_create(fresh, batch_size=BATCH)
+        events.publish_on_commit(self._collection.channel, "progress")
+        notes.finish()
+
+    def _judge(self, path: Path) -> SupportJudge | None:
+        """Return the author; None for people. Raises BadFormat where nobody is named."""
+        at, name = FilePosition(path, 1), self._work.authors.get(path, "")
+        if not name:
+            raise at.error(
+                "labels without an author, which the file does not name, "
+                "expected people or a model's name (--by, or Labels by)"
+            )
+        if after := self._work.after_prediction_of:
+            fitting_name(after, what="the name of what predicted", at=at, limit=LIMITS["llm"])
+        if name == PEOPLE:
+            return None
+        fitting_name(name, what="the author's name", at=at, limit=LIMITS["llm"])
+        judge, is_new = SupportJudge.objects.get_or_create(
+            collection=self._collection, backend=IMPORTED, llm=name, prompt_id=""
+        )
+        self._work.tally.of("support_judges").new += is_new
+        return judge
+
+    def _topic(self, answer: AnswerLabels, at: FilePosition, notes: _Notes) -> Topic | None:
+        """Return the topic; a new one has its id for a text, which a file of topics may replace."""
+        topics = self._work.topics
+        topic = topics.by_query_id.get(answer.query_id)
+        if topic is not None:
+            return topic
+        if topics.is_closed:
+            notes.lacking[TOPIC][answer.query_id] += 1
+            return None
+        notes.unnamed.append(answer.query_id)
+        return topics.require(answer.query_id, text=answer.query_id, at=at)
+
+    def _response(self, answer: AnswerLabels, topic: Topic, at: FilePosition, notes: _Notes) -> Response:
+        run_tag = self._run_tag(answer.run_tag)
+        if run_tag != answer.run_tag:
+            notes.renamed[answer.run_tag] = run_tag
+        if run_tag not in self._responses:
+            rows = Response.objects.filter(run__collection=self._collection, run__run_tag=run_tag)
+            self._responses[run_tag] = {row.topic_id: row for row in rows.only("topic", "sentences")}
+        row = self._responses[run_tag].get(topic.pk)
+        notes.without_text += answer.without_text
+        if row is not None:
+            notes.unlabelled += _compare(answer, convert.sentences(row), at)
+            return row
+        for sentence in answer.sentences:
+            for reference in sentence.references:
+                fitting_id(reference, what="a reference", at=at, limit=ID_LIMIT)
+        row = self._work.responses.add(_response_of(answer, run_tag), topic, at)
+        self._responses[run_tag][topic.pk] = row
+        return row
+
+    def _run_tag(self, name: str) -> str:
+        """Return the tag of the run that is meant; files of judgments may put the team before it."""
+        rest = name.partition(".")[2]
+        return rest if name not in self._runs and rest in self._runs else name
+
+    def _replace(
+        self, row: LabelledAnswer, given: Mapping[str, Any], answer: AnswerLabels, at: FilePosition
+    ) -> None:
+        if not self._work.is_replacing:
+            differing = [name.replace("_", " ") for name in given if getattr(row, name) != given[name]]
+            raise at.error(
+                f"the labels of run {answer.run_tag} on topic {answer.query_id} are others than before "
+                f"({', '.join(differing)}), expected the same (or --replace)"
+            )
+        for name, value in {**given, "foreign": answer.foreign}.items():
+            setattr(row, name, value)
+        row.save(update_fields=[*given, "foreign"])
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What an import of answers has to say of a file."""
+
+    path: Path
+    work: WorkOfPeople
+    lacking: dict[str, Counter[str]] = field(default_factory=lambda: {TOPIC: Counter()})
+    unnamed: list[str] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+    without_text: int = 0
+    unlabelled: int = 0
+
+    def finish(self) -> None:
+        """Note what was left out, made up, taken otherwise or missing."""
+        self.work.leave_out(self.path, self.lacking)
+        notes = {
+            f"topics have their id as name, as the file has no words of them: {some(self.unnamed)}": len(
+                self.unnamed
+            ),
+            "runs are those of the collection without what their names have before the first dot: "
+            + some(f"{name} ({tag})" for name, tag in self.renamed.items()): len(self.renamed),
+            'sentences have NaN for a text: read as no text, and written as ""': self.without_text,
+            "citations of answers here are not in the file: they have no label": self.unlabelled,
+        }
+        for text, number in notes.items():
+            if number:
+                self.work.tally.note(f"{self.path.name}: {number:,} {text}")
+
+
+def _compare(answer: AnswerLabels, sentences: Sequence[types.Sentence], at: FilePosition) -> int:
+    """Return how many citations here the file lacks. Raises BadFormat for the first place that differs."""
+    of_run = f"run {answer.run_tag} on topic {answer.query_id}"
+    if len(answer.sentences) != len(sentences):
+        raise at.error(
+            f"{len(answer.sentences)} sentences of {of_run}, expected {len(sentences)} as in the collection"
+        )
+    for number, (labelled, sentence) in enumerate(zip(answer.sentences, sentences, strict=True)):
+        doc_ids = [citation.doc_id for citation in sentence.citations or ()]
+        for place, reference in enumerate(labelled.references):
+            here = doc_ids[place] if place < len(doc_ids) else "no citation"
+            if reference != here:
+                field_name = f"sentences[{number}].citations[{place}].reference"
+                raise at.error(
+                    f"{field_name} of {of_run} is {reference}, expected {here} as in the collection"
+                )
+    total = sum(len(sentence.citations or ()) for sentence in sentences)
+    return total - sum(len(labelled.references) for labelled in answer.sentences)
+
+
+def _response_of(answer: AnswerLabels, run_tag: str) -> types.Response:
+    sentences = (
+        types.Sentence(sentence.text, tuple(map(types.Citation, sentence.references)))
+        for sentence in answer.sentences
+    )
+    return types.Response(run_tag, answer.query_id, tuple(sentences), line=answer.line)

@@ -1,4 +1,8 @@
-"""What the responses of accepted runs cite, and the labels that a board or a file is made of."""
+"""What the responses of accepted runs cite, and the labels that a board or a file is made of.
+
+Labels made here are of a citation: one for all answers to a topic with the same sentence. Labels of a file
+are of a place in one answer, whatever other answers say.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from grading.formats.ids import text_md5
 from grading.support import JudgedCitations, majority
-from grading.types import FAILED, Sentence
+from grading.types import FAILED, MISSING, Sentence
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.grades.matrices import StampedCache
-from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
+from rubricweb.support.models import LabelledAnswer, SupportEvent, SupportJudge, SupportLabel
 
 CACHED_COLLECTIONS = 4
 COLUMNS = ("run", "topic", "sentences")
+Rows = Sequence[Sequence[int]]
+"""The labels of an answer by sentence and citation: 0 to 2, MISSING or FAILED."""
 
 PEOPLE = "people"
 KEY = ("topic_id", "sentence_md5", "doc_id")
@@ -47,10 +53,11 @@ class Statement(NamedTuple):
 class CitingAnswer:
     """A response, without its texts."""
 
+    response_id: int
     run_id: int
     topic_id: int
     sentences: tuple[tuple[str, tuple[str, ...]], ...]
-    """The md5 of each sentence, and the doc ids that it cites."""
+    """The md5 of each sentence, empty where it has no text, and the doc ids that it cites, in their order."""
 
     def citations(self, rule: JudgedCitations) -> list[list[Citation]]:
         """Return the judged citations of each sentence."""
@@ -85,11 +92,11 @@ class Cited:
         return tuple(citation for of_topic in by_topic.values() for citation in sorted(of_topic))
 
     def readable_citations(self, rule: JudgedCitations) -> list[Citation]:
-        """Return the citations whose passage has a text, so that somebody can judge them."""
+        """Return the citations whose sentence and passage have a text, so that somebody can judge them."""
         return [
             citation
             for citation in self.citations(rule)
-            if (citation.topic_id, citation.doc_id) in self.readable
+            if citation.sentence_md5 and (citation.topic_id, citation.doc_id) in self.readable
         ]
 
     def in_random_order(self, rule: JudgedCitations) -> tuple[Citation, ...]:
@@ -161,8 +168,14 @@ def _read(collection: Collection) -> Cited:
         if sentences and all(sentence.citations is None for sentence in sentences):
             unsaid += 1
             continue
-        sentences_of = tuple((statement.md5, statement.doc_ids) for statement in statements(sentences))
-        answers.append(CitingAnswer(response.run_id, response.topic_id, sentences_of))
+        sentences_of = tuple(
+            (
+                text_md5(sentence.text) if sentence.text.strip() else "",
+                tuple(citation.doc_id for citation in sentence.citations or ()),
+            )
+            for sentence in sentences
+        )
+        answers.append(CitingAnswer(response.pk, response.run_id, response.topic_id, sentences_of))
     places = {
         (answer.topic_id, doc_id)
         for answer in answers
@@ -187,17 +200,92 @@ class SupportRater:
     name: str
     judge: SupportJudge | None = None
     """None for people."""
+    is_imported: bool = False
+    """Whether a file has labels of it."""
 
 
 def raters(collection: Collection) -> list[SupportRater]:
-    """Return the models that have labelled something, the latest first, then people."""
-    judges = collection.support_judges.filter(labels__isnull=False).distinct().order_by("-pk")
-    models = [SupportRater(f"judge-{judge.pk}", str(judge), judge) for judge in judges]
-    return [*models, SupportRater(PEOPLE, "People")]
+    """Return the models that have labelled something, the latest first, and people.
+
+    People come first where they are the authors of imported labels, else last.
+    """
+    authors = set(imported(collection).order_by().values_list("judge", flat=True).distinct())
+    judges = judges_with_labels(collection).order_by("-pk")
+    models = [
+        SupportRater(f"judge-{judge.pk}", str(judge), judge, is_imported=judge.pk in authors)
+        for judge in judges
+    ]
+    pooled = SupportRater(PEOPLE, "People", is_imported=None in authors)
+    return [pooled, *models] if pooled.is_imported else [*models, pooled]
+
+
+def judges_with_labels(collection: Collection) -> QuerySet[SupportJudge]:
+    """Return the models that have labelled something here, or in a file."""
+    has_labels = Exists(SupportLabel.objects.filter(judge=OuterRef("pk")))
+    has_answers = Exists(LabelledAnswer.objects.filter(judge=OuterRef("pk")))
+    return collection.support_judges.filter(has_labels | has_answers)
+
+
+def imported(collection: Collection) -> QuerySet[LabelledAnswer]:
+    """Return the labels of files, in the order in which they came."""
+    return LabelledAnswer.objects.filter(response__run__collection=collection)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLabels:
+    """What one rater says of the citations of each answer."""
+
+    by_citation: Mapping[Citation, int]
+    """Labels made here."""
+    by_response: Mapping[int, Rows]
+    """Labels of files; those of an answer are all that counts for it."""
+    unfitting: int
+    """Answers whose imported labels do not fit them any more, and do not count."""
+
+    def of(self, answer: CitingAnswer) -> Rows:
+        """Return the labels of the answer: of a file all, of those made here up to three of a sentence."""
+        rows = self.by_response.get(answer.response_id)
+        if rows is not None:
+            return rows
+        return [
+            [self.by_citation.get(citation, MISSING) for citation in sentence]
+            for sentence in answer.citations(JudgedCitations.ALL)
+        ]
+
+    def at_places(self, answer: CitingAnswer) -> Rows:
+        """Return the label of every citation in its place; those made here are at every equal one."""
+        rows = self.by_response.get(answer.response_id)
+        if rows is not None:
+            return rows
+        return [
+            [self.by_citation.get(Citation(answer.topic_id, md5, doc_id), MISSING) for doc_id in doc_ids]
+            for md5, doc_ids in answer.sentences
+        ]
+
+    def is_imported(self, answer: CitingAnswer) -> bool:
+        return answer.response_id in self.by_response
+
+
+def placed_labels(collection: Collection, rater: SupportRater) -> PlacedLabels:
+    """Return the labels of every answer, without imported ones that do not fit their answer any more."""
+    answers = {answer.response_id: answer for answer in cited(collection).answers}
+    rows = (
+        imported(collection).filter(judge=rater.judge) if rater.is_imported else LabelledAnswer.objects.none()
+    )
+    of_answers = [pair for pair in rows.values_list("response", "labels") if pair[0] in answers]
+    by_response = {pk: labels for pk, labels in of_answers if fits_answer(labels, answers[pk])}
+    return PlacedLabels(labels_by(collection, rater), by_response, len(of_answers) - len(by_response))
+
+
+def fits_answer(labels: Rows, answer: CitingAnswer) -> bool:
+    """Return whether each row is a sentence of the answer, and each label one of its citations."""
+    return len(labels) == len(answer.sentences) and all(
+        len(row) <= len(doc_ids) for row, (_, doc_ids) in zip(labels, answer.sentences, strict=True)
+    )
 
 
 def labels_by(collection: Collection, rater: SupportRater) -> dict[Citation, int]:
-    """Return each label, FAILED where a model's reply has none; of several people the majority's."""
+    """Return each label made here, FAILED where a reply has none; of several people the majority's."""
     if rater.judge:
         return judge_labels(rater.judge)
     by_person = standing_events(collection)

@@ -1,4 +1,4 @@
-"""Labels of support: what models say once for all runs, and what people said, event by event."""
+"""Labels of support: those made here, once for equal sentences of a topic, and those of files, by place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from grading.support import LONGEST_REPLY, JudgedCitations, Support
 from rubricweb.core.redaction import MessageField
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection, Response, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
 
 LABELS = [(Support.FULL.value, "full"), (Support.PARTIAL.value, "partial"), (Support.NONE.value, "none")]
@@ -18,14 +18,18 @@ CITATIONS = [
 ]
 
 
+IMPORTED = "imported"
+"""The back-end of a judge whose labels came with a file."""
+
+
 class SupportJudge(models.Model):
-    """A model that is asked in the words of one prompt."""
+    """A model that is asked in the words of one prompt, or a named author of imported labels."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="support_judges")
     backend = models.CharField(max_length=40)
     llm = models.CharField(max_length=200)
     prompt_id = models.CharField(max_length=100)
-    """`NAME@version`, as `grading.support` knows it."""
+    """`NAME@version`, as `grading.support` knows it; empty for imported labels."""
 
     class Meta:
         ordering = ("pk",)
@@ -36,7 +40,7 @@ class SupportJudge(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.llm}, {self.prompt_id}"
+        return f"{self.llm}, {self.prompt_id}" if self.prompt_id else self.llm
 
 
 class SupportSettings(models.Model):
@@ -52,6 +56,42 @@ class SupportSettings(models.Model):
 
     def __str__(self) -> str:
         return f"support in {self.collection}"
+
+
+class LabelledAnswer(models.Model):
+    """The labels that a file has of one answer, each in its place; they count for this answer alone.
+
+    Equal sentences that cite one document have different labels in the answers of different runs, so that
+    these cannot be kept as `SupportLabel` keeps those made here.
+    """
+
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="labelled_answers")
+    judge = models.ForeignKey(
+        SupportJudge, null=True, on_delete=models.CASCADE, related_name="labelled_answers"
+    )
+    """Null for people, whose names no file has."""
+    after_prediction_of = models.CharField(max_length=200, blank=True)
+    """The model whose labels people corrected; empty where they labelled from scratch."""
+    labels = models.JSONField()
+    """By sentence and citation: 2, 1, 0, or -1 where the file has none. A prefix of what the answer cites."""
+    foreign = models.JSONField(default=dict)
+    """The object of the file as it was read."""
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("judge", "response"), name="an_answer_is_labelled_once_by_a_judge"
+            ),
+            models.UniqueConstraint(
+                fields=("response",),
+                condition=models.Q(judge=None),
+                name="an_answer_is_labelled_once_by_people",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"labels by {self.judge or 'people'} of {self.response}"
 
 
 class CitedSentence(models.Model):

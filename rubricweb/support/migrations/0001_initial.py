@@ -242,6 +242,50 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="LabelledAnswer",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("after_prediction_of", models.CharField(blank=True, max_length=200)),
+                ("labels", models.JSONField()),
+                ("foreign", models.JSONField(default=dict)),
+                (
+                    "judge",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="labelled_answers",
+                        to="support.supportjudge",
+                    ),
+                ),
+                (
+                    "response",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="labelled_answers",
+                        to="corpus.response",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("pk",),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("judge", "response"), name="an_answer_is_labelled_once_by_a_judge"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("judge", None)),
+                        fields=("response",),
+                        name="an_answer_is_labelled_once_by_people",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="SupportSettings",
             fields=[
                 (

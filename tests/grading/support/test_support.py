@@ -6,7 +6,8 @@ import pytest
 
 from grading import support
 from grading.errors import UnknownPrompt
-from grading.support import JudgedCitations, Support, majority, support_score
+from grading.support import JudgedCitations, Support, majority
+from grading.support.scores import UNKNOWN, SupportRule, support_score
 from grading.types import FAILED, MISSING
 
 
@@ -43,27 +44,45 @@ def test_only_the_first_three_citations_of_a_sentence_are_judged():
     assert JudgedCitations.ALL.of(()) == ()
 
 
-def test_an_answer_without_a_label_has_no_score_rather_than_0():
-    score = support_score([[MISSING], [FAILED]])
+WORKED = {
+    "[2] [1] [0] []": [(0.5, 0.375)] * 2 + [(1 / 3, 0.25), (0.5, 0.375)],
+    "[2,0] [1,1] []": [(0.75, 0.5), (0.5, 1 / 3), (0.5, 1 / 3), (0.5, 0.5)],
+    "[-1] [2] []": [(1, 0.5)] * 4,
+    "[-1,2] [0]": [(0, 0), (0.5, 0.5), (0, 0), (0.5, 0.5)],
+    "[1,-1] [0]": [(0.25, 0.25), (0.25, 0.25), (0, 0), (0.25, 0.25)],
+    "[0,0,0,2]": [(0, 0), (0.25, 0.25), (0, 0), (0, 0)],
+    "": [(0, 0)] * 4,
+    "[] []": [(0, 0)] * 4,
+    "[-1]": [(0, 0)] * 4,
+}
+"""Labels by sentence -> precision and recall by each rule, in their order."""
+
+
+def labels_of(text: str) -> list[list[int]]:
+    return [[int(label) for label in row.strip("[]").split(",") if label] for row in text.split()]
+
+
+@pytest.mark.parametrize("text", WORKED)
+def test_each_rule_scores_an_answer_as_worked_by_hand(text):
+    scores = [support_score(labels_of(text), rule) for rule in SupportRule]
+    assert [(score.precision, score.recall) for score in scores] == [
+        pytest.approx(pair) for pair in WORKED[text]
+    ]
+
+
+def test_an_unjudged_answer_counts_0_or_is_unknown():
+    labels = [[MISSING], [FAILED], []]
+    assert (support_score(labels).precision, support_score(labels).recall) == (0, 0)
+    score = support_score(labels, unjudged=UNKNOWN)
     assert math.isnan(score.precision)
     assert math.isnan(score.recall)
-    assert (score.missing, score.failed, score.judged) == (1, 1, 0)
+    assert (score.missing, score.failed, score.judged, score.is_unjudged) == (1, 1, 0, True)
 
 
-def test_an_uncited_sentence_beside_unlabelled_ones_makes_no_score():
-    score = support_score([[MISSING], []])
-    assert math.isnan(score.precision)
-    assert math.isnan(score.recall)
-
-
-def test_an_answer_without_sentences_has_no_score():
-    assert math.isnan(support_score([]).recall)
-    assert math.isnan(support_score([]).precision)
-
-
-def test_a_sentence_whose_last_label_is_missing_counts_only_with_full_support():
-    assert support_score([[1, MISSING], [0]]).recall == 0
-    assert support_score([[2, MISSING], [0]]).recall == 0.5
+@pytest.mark.parametrize("text", ["", "[] []"])
+def test_an_answer_that_cites_nothing_is_0_and_not_unknown(text):
+    score = support_score(labels_of(text), unjudged=UNKNOWN)
+    assert (score.precision, score.recall, score.is_unjudged) == (0, 0, False)
 
 
 def test_the_majority_of_nobody_is_an_error():

@@ -15,7 +15,7 @@ from rubricweb.archives.layout import signature
 from rubricweb.arena.models import Reason, Vote
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemRevision, ItemSource
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
+from rubricweb.corpus.models import Collection, OfficialScore, Response, Subtopic
 from rubricweb.grades.engine.gaps import TopicGap
 from rubricweb.grades.engine.parts import store_parts
 from rubricweb.grades.human_models import AnswerVerdict, Draw
@@ -24,7 +24,7 @@ from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.releases.models import Release
-from rubricweb.support.models import SupportChunk, SupportEvent, SupportLabel, SupportSettings
+from rubricweb.support.models import LabelledAnswer, SupportChunk, SupportEvent, SupportLabel, SupportSettings
 from tests.factories import lexical_config, responded
 from tests.rubricweb import worlds
 
@@ -88,6 +88,9 @@ def _said_by(person: User, collection: Collection, revision: ItemRevision) -> No
     sentence = {"topic": revision.topic, "sentence_md5": "5e" * 16, "doc_id": "d1"}
     judge = collection.support_judges.get()
     SupportLabel.objects.create(**sentence, judge=judge, job=judge.jobs.get(), label=2)
+    response = Response.objects.filter(run__collection=collection).first()
+    foreign = {"run_id": "r", "sentences": [{"text": "So.", "citations": []}]}
+    LabelledAnswer.objects.create(response=response, judge=judge, labels=[[2, -1], []], foreign=foreign)
     SupportEvent.objects.create(**sentence, by=person, label=1, seen_label=2, seen_judge=judge)
     SupportChunk.objects.create(
         job=judge.jobs.get(), topic=revision.topic, number=1, size=1, done=1, state="done"

@@ -43,7 +43,9 @@ FILES = {
     "votes": ("arena:votes-file", {"form": "jsonl"}, {}),
     "support": ("exports:support", {"file": "jsonl"}, {}),
 }
-"""By option of the command: the route, its parameters and what is sent."""
+"""By content: the route, its parameters and what is sent."""
+OPTIONS = {"support": "--support-labels"}
+"""Options of the command that are not called by their content."""
 
 
 @pytest.fixture
@@ -122,7 +124,7 @@ class Files:
         return self._folder.write(f"{slug}-{option}.jsonl", content)
 
     def load(self, slug: str, option: str, path: Path) -> dict[str, Any]:
-        return self._folder.load(f"--{option}", path, slug=slug)
+        return self._folder.load(OPTIONS.get(option, f"--{option}"), path, slug=slug)
 
 
 @pytest.fixture
@@ -291,7 +293,7 @@ def test_import_leaves_out_and_names_what_the_collection_lacks(both, files, fold
     ):
         path = files.download("autumn", option)
         folder.load("--queries", folder.queries(), "--graded", folder.graded(passage("d1")), slug="empty")
-        document = folder.load(f"--{option}", path, slug="empty")
+        document = folder.load(OPTIONS.get(option, f"--{option}"), path, slug="empty")
         assert any(note in given for given in document["notes"]), (option, document["notes"])
         assert not document["changed"]
 

@@ -29,7 +29,7 @@ OPTIONS = {
     "ratings": "--ratings",
     "flags": "--flags",
     "votes": "--votes",
-    "support": "--support",
+    "support": "--support-labels",
     "banks": "--bank",
     "run_files": "--runs",
     "qrels": "--qrels",

@@ -125,7 +125,7 @@ def test_a_retry_that_fails_again_asks_once_and_may_be_repeated(sea, owner, judg
 
 def test_what_was_paid_for_is_not_asked_again(sea, owner, judge, monkeypatch):
     job = start(sea, owner)
-    monkeypatch.setattr(kind.endings, "finish", lambda lease, **fields: 1 / 0)
+    monkeypatch.setattr(kind.leases, "finish", lambda lease, **fields: 1 / 0)
     chunk = job.chunks.first()
     work_on("support", chunk.pk)
     chunk.refresh_from_db()

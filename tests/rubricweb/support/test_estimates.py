@@ -4,17 +4,19 @@ import numpy as np
 import pytest
 
 from grading.support import JudgedCitations, Support
+from grading.support.scores import SupportRule
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.support import actions, labelling
-from rubricweb.support.board import board
+from rubricweb.support.board import Counting, board
 from rubricweb.support.estimates import estimates
 from rubricweb.support.labels import PEOPLE, Citation, SupportRater, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import PassageFactory, RunFactory, TopicFactory
 from tests.rubricweb.support.conftest import answered
 
-ALL, FIRST = JudgedCitations.ALL, JudgedCitations.FIRST
+ASKED_ALL, ASKED_FIRST = JudgedCitations.ALL, JudgedCitations.FIRST
+FIRST, ALL, POOLED = (Counting(rule) for rule in (SupportRule.FIRST, SupportRule.ALL, SupportRule.POOLED))
 BY_PEOPLE = SupportRater(PEOPLE, "People")
 TOPICS, SENTENCES = 8, 9
 
@@ -99,7 +101,7 @@ def test_labels_after_a_gap_are_no_sample(many, assessor):
 
 
 def test_people_are_asked_for_a_sample_over_all_topics(many, owner, assessor):
-    actions.choose(many, citations=FIRST, sample=40, shown_judge=None, by=owner)
+    actions.choose(many, citations=ASKED_FIRST, sample=40, shown_judge=None, by=owner)
     order = labelling.to_label(many)
     assert len(order) == 40
     assert len({one.topic_id for one in order}) >= TOPICS - 1
@@ -125,9 +127,15 @@ def test_new_runs_leave_gaps_that_people_are_asked_to_fill_first(many, assessor)
 
 
 @pytest.mark.parametrize(
-    ("asked", "judged", "has_recall"), [(FIRST, FIRST, True), (ALL, FIRST, True), (ALL, ALL, False)]
+    ("asked", "judged", "has_recall"),
+    [
+        (ASKED_FIRST, FIRST, True),
+        (ASKED_ALL, FIRST, True),
+        (ASKED_ALL, ALL, True),
+        (ASKED_ALL, POOLED, False),
+    ],
 )
-def test_recall_of_several_citations_is_no_sum(many, owner, assessor, asked, judged, has_recall):
+def test_recall_of_the_best_citation_is_no_sum(many, owner, assessor, asked, judged, has_recall):
     actions.choose(many, citations=asked, sample=None, shown_judge=None, by=owner)
     label(many, assessor, labelling.to_label(many)[:100])
     assert estimates(many, BY_PEOPLE, judged).has_recall == has_recall
@@ -142,7 +150,7 @@ def test_what_was_asked_may_still_be_labelled_after_organizers_chose_a_sample(
     many, owner, assessor, client_of
 ):
     last = labelling.to_label(many)[-1]
-    actions.choose(many, citations=FIRST, sample=5, shown_judge=None, by=owner)
+    actions.choose(many, citations=ASKED_FIRST, sample=5, shown_judge=None, by=owner)
     sent = {"topic": last.topic_id, "sentence": last.sentence_md5, "doc": last.doc_id, "label": Support.FULL}
     answer = client_of(assessor).post("/collections/autumn/support/label/", {**sent, "uid": "1" * 32})
     assert answer.status_code == 302

@@ -5,18 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from grading.support import JudgedCitations, Support
+from grading.support import Support
+from grading.support.scores import SupportRule
 from grading.types import FAILED
-from rubricweb.exports.labels import score_rows
+from rubricweb.exports.support import score_rows
 from rubricweb.support import actions
-from rubricweb.support.board import board, find, score_column
+from rubricweb.support.board import Counting, board, find, score_column
 from rubricweb.support.board_page import agreement
 from rubricweb.support.labels import labels_by, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import RunFactory
 from tests.rubricweb.support.conftest import BREAD, MOON, SUN, answered
 
-ALL, FIRST = JudgedCitations.ALL, JudgedCitations.FIRST
+ALL, POOLED, FIRST = (Counting(rule) for rule in (SupportRule.ALL, SupportRule.POOLED, SupportRule.FIRST))
 
 
 @pytest.fixture
@@ -40,9 +41,21 @@ def rows(collection, rule, key=0):
 
 def test_all_citations_of_a_sentence_share_one_best_credit(sea, labelled):
     """alpha: credits 1, 0, 0.5 of 3 citations; best 1, 0.5, and 0 for the uncited sentence."""
-    alpha = rows(sea, ALL)["alpha"]
+    alpha = rows(sea, POOLED)["alpha"]
     assert (alpha.precision.value, alpha.recall.value) == (0.5, 0.5)
     assert (alpha.answers, alpha.sentences, alpha.judged, alpha.missing, alpha.failed) == (1, 3, 3, 0, 0)
+
+
+def test_all_citations_of_a_sentence_have_their_mean(sea, labelled):
+    """alpha: credits (1 + 0) / 2 and 0.5 of 2 sentences that cite, and of 3."""
+    alpha = rows(sea, ALL)["alpha"]
+    assert (alpha.precision.value, alpha.recall.value) == (0.5, pytest.approx(1 / 3))
+
+
+def test_a_missing_topic_is_left_out_where_asked(sea, labelled):
+    SupportLabel.objects.filter(label=None).update(label=2)
+    alpha = rows(sea, Counting(SupportRule.FIRST, lacking_is_zero=False))["alpha"]
+    assert (alpha.precision.value, alpha.precision.topics) == (0.75, 1)
 
 
 def test_the_first_citation_of_each_sentence(sea, labelled):

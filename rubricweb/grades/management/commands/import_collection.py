@@ -54,7 +54,8 @@ REPEATED_FILES = {
     "--flags": "flags and comments as Export wrote them; repeatable",
     "--votes": "votes on answers as the vote board wrote them, event by event; repeatable",
     "--battles": "battles of an arena, one vote a line: model_a, model_b, winner and more; repeatable",
-    "--support": "labels of support as their board wrote them, JSON lines; repeatable",
+    "--support-labels": "labels of support by answer, as NIST and RAGDoll have them, with --by; or as Export "
+    "wrote them; repeatable",
     "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
@@ -138,13 +139,13 @@ def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argpar
 
     Raises CommandError for a file without a name.
     """
-    assigned, by = options["assignments"], [name.strip() for name in options["by"]]
-    if (assigned or by) and (not all(by) or len(by) not in (1, len(assigned)) or not assigned):
+    files, by = options["assignments"] + options["support_labels"], [name.strip() for name in options["by"]]
+    if (options["assignments"] or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
         raise CommandError(
-            f"{len(assigned)} --assignments and {len(by)} --by, expected --by {PEOPLE} or --by NAME for all "
-            "files or for each: a file does not say who assigned the nuggets"
+            f"{len(files)} --assignments and --support-labels, and {len(by)} --by: expected --by {PEOPLE} or "
+            "--by NAME for all files, or for each; a file does not say whose labels it has"
         )
-    return _judges(options) | dict(zip(assigned, by * len(assigned) if len(by) == 1 else by, strict=False))
+    return _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
 
 
 def _judges(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
@@ -196,14 +197,15 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         judge_labels=() if options["labels_of"] else tuple(options["labels"]),
         scale=options["scale"],
         assignments=tuple(options["assignments"]),
-        authors=_authors(options),
         nugget_grades=tuple(options["nugget_grades"]),
         ratings=tuple(options["ratings"]),
         flags=tuple(options["flags"]),
         votes=tuple(options["votes"]),
-        support=tuple(options["support"]),
         battles=tuple(options["battles"]),
         voter=options["voter"].strip(),
+        support=tuple(options["support_labels"]),
+        authors=_authors(options),
+        after_prediction_of=options["after_prediction_of"].strip(),
         nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
         bank_name=options["bank_name"].strip(),
@@ -228,11 +230,14 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     text = "the judge who gave the labels of the --labels before or after it; repeatable"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
     text = (
-        f"who made the --assignments: {PEOPLE}, or the name of a grader; once for all files, or once for each"
+        f"who made the --assignments and then the --support-labels: {PEOPLE}, or the name of a grader; once for "
+        "all files, or once for each"
     )
     parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
     parser.add_argument("--scale", type=int, choices=range(1, MAX_RATING + 1), metavar="N", help=text)
+    text = "the model whose labels people saw and corrected (default: they labelled from scratch)"
+    parser.add_argument("--after-prediction-of", default="", metavar="NAME", help=text)
     text = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=text)
     explanation = (

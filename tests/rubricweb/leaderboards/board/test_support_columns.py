@@ -56,11 +56,11 @@ def scores(made, words, **options):
 
 
 def test_a_board_has_weighted_precision_and_recall_as_columns(made):
-    """First citations: labels 1, 0 and none cited, so 0.5 / 2 and 0.5 / 3. All: labels 1, 2, 0."""
+    """First citations: labels 1, 0 and none cited, so 0.5 / 2 and 0.5 / 3. All: (0.5 + 1) / 2 and 0, of 2."""
     judge = made.collection.support_judges.get()
     words = f"support/precision support/recall support-judge-{judge.pk}/precision_all support-people/recall"
     rows = scores(made, words)
-    assert rows.pop("both") == [*map(pytest.approx, (0.5 / 2, 0.5 / 3, 1.5 / 3)), None]
+    assert rows.pop("both") == [*map(pytest.approx, (0.5 / 2, 0.5 / 3, 0.75 / 2)), None]
     assert all(score is None for others in rows.values() for score in others)
 
 
@@ -72,7 +72,7 @@ def test_a_column_states_whose_labels_of_what(made):
     ]
     assert provenance.column_stated(board, 0) == (
         "labels of support by M, P@1, the first citation of each sentence; credit (full 1, partial 0.5) / "
-        "labelled citations; mean over the 1 topics with labels; a topic that a run lacks counts 0"
+        "sentences with a label; mean over the 1 topics with labels; a topic that a run lacks counts 0"
     )
 
 

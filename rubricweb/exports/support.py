@@ -1,0 +1,180 @@
+"""Labels of support as files, in the shape of NIST's and RAGDoll's and in ours, and scores by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from django.http import Http404, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from grading.formats.events import ModelLabel, PersonLabel, event_line
+from grading.formats.json_lines import encode_json
+from grading.formats.leaderboards import ALL, LeaderboardRow
+from grading.formats.support_labels import AnswerLabels, SentenceLabels, labelled_json
+from grading.types import FAILED, MISSING, Sentence
+from rubricweb.core.http import HtmxRequest
+from rubricweb.corpus import convert
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection, Response
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
+from rubricweb.exports.selectors import joined
+from rubricweb.leaderboards.board.files import PER_TOPIC
+from rubricweb.support.board import (
+    NAMES,
+    Counting,
+    Mean,
+    answered_topics,
+    board,
+    run_names,
+    score_table,
+    scores_of,
+)
+from rubricweb.support.board_page import BoardForm
+from rubricweb.support.labels import (
+    SupportRater,
+    cited,
+    imported,
+    labels_by,
+    placed_labels,
+    statements_of,
+)
+from rubricweb.support.models import SupportEvent, SupportLabel
+
+FILES = {"scores": "txt", "answers": "jsonl", "qrels": "qrels", "jsonl": "jsonl"}
+"""The ending of each."""
+SCORES = ("support_precision", "support_recall")
+
+
+@require_safe
+def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
+    """Download scores or labels by the parameters of the board, or all labels made here as JSONL."""
+    collection = collection_for(request.user, slug)
+    rater, counting = BoardForm(request.GET).offer(collection)
+    form = request.GET.get("format") or next(iter(PER_TOPIC))
+    if file not in FILES or form not in PER_TOPIC:
+        raise Http404("No such file of support.")
+    lines: Iterable[str]
+    of: tuple[str, ...]
+    if file == "scores":
+        lines, of = PER_TOPIC[form](score_rows(collection, rater, counting)), (rater.key, counting.rule.value)
+    elif file == "answers":
+        lines, of = map(answer_line, labelled_answers(collection, rater)), (rater.key, "answers")
+    elif file == "qrels":
+        lines, of = qrels_lines(collection, rater), (rater.key,)
+    else:
+        lines, of = label_lines(collection), ("labels",)
+    content_type = "application/jsonl" if FILES[file] == "jsonl" else "text/plain"
+    response = StreamingHttpResponse(
+        (f"{line}\n" for line in lines), content_type=f"{content_type}; charset=utf-8"
+    )
+    name = joined(slug, "support", *of) + f".{FILES[file]}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def score_rows(collection: Collection, rater: SupportRater, counting: Counting) -> Iterator[LeaderboardRow]:
+    """Yield each score of each run by topic, as `counting` has them, and the means as topic `all`."""
+    names, scores = run_names(collection), scores_of(collection, rater, counting)
+    query_ids = dict(collection.topics.values_list("pk", "query_id"))
+    topics, rows = answered_topics(scores), board(collection, rater, counting).rows
+    runs = [row.run_id for row in rows]
+    tables = [score_table(scores, runs, topics, name, counting) for name in NAMES]
+    for place, row in enumerate(rows):
+        run_tag = names[row.run_id].replace(" ", "-")
+        for topic, topic_id in enumerate(topics):
+            for name, table in zip(SCORES, tables, strict=True):
+                if not np.isnan(value := float(table[place, topic])):
+                    yield LeaderboardRow(run_tag, query_ids[topic_id], name, value)
+        yield from _means(run_tag, (row.precision, row.recall))
+
+
+def _means(run_tag: str, means: tuple[Mean, Mean]) -> Iterator[LeaderboardRow]:
+    for name, mean in zip(SCORES, means, strict=True):
+        if mean.is_defined:
+            yield LeaderboardRow(run_tag, ALL, name, mean.value)
+
+
+def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[AnswerLabels]:
+    """Yield the rater's answers: those of files in their order, then those with a label made here.
+
+    A label made here stands at every equal sentence of a topic. What has none, or a failed one, is MISSING.
+    Keys that a file had beside the labels are in the answer, unless the reader sees pseudonyms of runs.
+    """
+    labels, names = placed_labels(collection, rater), run_names(collection)
+    answers = {answer.response_id: answer for answer in cited(collection).answers}
+    in_order = imported(collection).filter(judge=rater.judge).values_list("response", "foreign")
+    foreign = {pk: read for pk, read in in_order if pk in labels.by_response}
+    made_here = [
+        pk
+        for pk, answer in answers.items()
+        if pk not in foreign and any(label >= 0 for row in labels.at_places(answer) for label in row)
+    ]
+    for pk in (*foreign, *made_here):
+        response = Response.objects.select_related("run", "topic").get(pk=pk)
+        run_tag = names[response.run_id]
+        rows = zip(convert.sentences(response), labels.at_places(answers[pk]), strict=True)
+        yield AnswerLabels(
+            run_tag=run_tag.replace(" ", "-"),
+            query_id=response.topic.query_id,
+            sentences=tuple(_labelled(sentence, row) for sentence, row in rows),
+            foreign=foreign.get(pk, {}) if run_tag == response.run.run_tag else {},
+        )
+
+
+def _labelled(sentence: Sentence, labels: Sequence[int]) -> SentenceLabels:
+    """Return as many citations of the sentence as there are labels."""
+    doc_ids = [citation.doc_id for citation in sentence.citations or ()]
+    return SentenceLabels(
+        sentence.text, tuple(doc_ids[: len(labels)]), tuple(max(label, MISSING) for label in labels)
+    )
+
+
+def answer_line(answer: AnswerLabels) -> str:
+    """Return the answer as a line of JSON, without a line break."""
+    return encode_json(labelled_json(answer)).decode()
+
+
+def qrels_lines(collection: Collection, rater: SupportRater) -> Iterator[str]:
+    """Yield `topic sentence-md5 doc-id label` of labels made here, with tabs; a failed one has no line."""
+    query_ids = dict(collection.topics.values_list("pk", "query_id"))
+    for citation, label in sorted(labels_by(collection, rater).items()):
+        if label != FAILED:
+            yield "\t".join((query_ids[citation.topic_id], *citation[1:], str(int(label))))
+
+
+def label_lines(collection: Collection) -> Iterator[str]:
+    """Yield every label of a model and event of a person, with the sentence where a run still has it."""
+    for topic in collection.topics.order_by("position"):
+        texts = {md5: statement.text for md5, statement in statements_of(topic).items()}
+        of_models = SupportLabel.objects.filter(topic=topic).select_related("judge").order_by("pk")
+        for label in of_models:
+            yield event_line(
+                ModelLabel(
+                    topic_id=topic.query_id,
+                    sentence_md5=label.sentence_md5,
+                    doc_id=label.doc_id,
+                    sentence=texts.get(label.sentence_md5),
+                    label=label.label,
+                    backend=label.judge.backend,
+                    llm=label.judge.llm,
+                    prompt_id=label.judge.prompt_id,
+                    reply=label.reply,
+                )
+            )
+        events = SupportEvent.objects.filter(topic=topic).select_related("seen_judge").order_by("pk")
+        for event in events:
+            yield event_line(
+                PersonLabel(
+                    topic_id=topic.query_id,
+                    sentence_md5=event.sentence_md5,
+                    doc_id=event.doc_id,
+                    sentence=texts.get(event.sentence_md5),
+                    label=event.label,
+                    person=assessor_pseudonym(collection, event.by_id),
+                    is_withdrawn=event.label is None,
+                    seen_label=event.seen_label,
+                    seen_llm=event.seen_judge.llm if event.seen_judge else None,
+                    at=event.at.isoformat(),
+                )
+            )
