@@ -50,17 +50,9 @@ from rubricweb.grades.verification import verify_again
 logger = logging.getLogger(__name__)
 
 CORPUS = (
-    "collections",
-    "topics",
-    "subtopics",
-    "passages",
-    "pooled",
-    "judgments",
-    "runs",
-    "rankings",
-    "responses",
+    "collections", "topics", "subtopics", "passages", "pooled", "judgments", "runs", "rankings", "responses",
     "official_scores",
-)
+)  # fmt: skip
 BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
 ALIKE = {

@@ -230,8 +230,8 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     text = "the judge who gave the labels of the --labels before or after it; repeatable"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
     text = (
-        f"who made the --assignments and then the --support-labels: {PEOPLE}, or the name of a grader; once for "
-        "all files, or once for each"
+        f"who made the --assignments and then the --support-labels: {PEOPLE}, or the name of a grader; once "
+        "for all files, or once for each"
     )
     parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
