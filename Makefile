@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV = $(shell grep -oE '^uv==[0-9.]+' requirements/dev.txt)
-SOURCES = $(wildcard grading rubricweb tests bench manage.py .ci/pythons)
+SOURCES = $(wildcard grading rubricweb tests bench reproduce manage.py .ci/pythons)
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
 PYTEST_ARGS ?= -n 2 --dist worksteal
@@ -32,7 +32,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-slow lock format bench certainty screenshots contact-sheet clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-slow lock format bench certainty reproduce screenshots contact-sheet clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -80,6 +80,9 @@ test-slow: setup-test ## run the Chromium tests as on a processor four times slo
 
 certainty: setup-test ## simulate intervals and verdicts, and rewrite the tables of docs/certainty.md
 	@for script in $$(grep -lE '^from (bench\.)?_certainty' bench/*.py); do echo "== $$script"; OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --write; done
+
+reproduce: setup-test ## recompute published tables; TABLES="a b", DATA=folder with files of others, WRITE=--write for docs/reproduce.md
+	$(BIN)/python -m reproduce $(TABLES) $(DATA:%=--data %) $(WRITE)
 
 bench: setup-test ## run every script of bench/
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done

@@ -136,6 +136,7 @@ IMPORTERS = {
     "answers with labels of support": "rubricweb.support.importing.AnswerImporter",
     "labels of support": "rubricweb.support.importing.LabelImporter",
     "votes on answers": "rubricweb.arena.files.VoteImporter",
+    "battles": "rubricweb.arena.battle_files.BattleImporter",
 }
 """Importers of events by the content of their files."""
 KEPT_REPLIES = ["rubricweb.grades.replies.rated_cells", "rubricweb.review.flags.flagged_cells"]

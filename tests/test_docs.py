@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("grading", "rubricweb", "templates", "static", "tests", "bench", "fixtures", "docker", "docs")
+ROOMS = (
+    "grading",
+    "rubricweb",
+    "templates",
+    "static",
+    "tests",
+    "bench",
+    "reproduce",
+    "fixtures",
+    "docker",
+    "docs",
+)
 PLACE = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w./-]+)(?:::(\w+))?`")
 MOST_TERMS = 70
 

@@ -114,6 +114,7 @@ class Content(StrEnum):
     RATINGS = "ratings of people"
     FLAGS = "flags and comments"
     VOTES = "votes on answers"
+    BATTLES = "battles"
     SUPPORT = "labels of support"
     LABELLED_ANSWERS = "answers with labels of support"
     LISTING = "listing"

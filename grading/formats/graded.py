@@ -48,7 +48,12 @@ def write_graded(path: Path, topics: Iterable[GradedLine]) -> None:
     gives the same bytes; what `read_graded` does not keep of other files (fields it ignores, entries left
     out) is not written.
     """
-    write_lines(path, (msgspec.json.encode(_topic_json(topic)) for topic in topics))
+    write_lines(path, map(encoded, topics))
+
+
+def encoded(topic: GradedLine) -> bytes:
+    """Return the line of a topic, without a line break."""
+    return msgspec.json.encode(_topic_json(topic))
 
 
 def _topic_json(topic: GradedLine) -> TopicJson:

@@ -7,7 +7,8 @@ which also have the scores of each topic.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
@@ -21,6 +22,7 @@ from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.formats.reading import Document, JsonObject, read_document, write_lines
 from grading.formats.tables import with_formula
 from grading.measures import registry
+from grading.measures.names import MeasureName, parse
 
 BoardKind = Literal["ranks", "scores"]
 Rows = list[tuple[str, object, int]]
@@ -170,19 +172,44 @@ def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *,
     names = list(dict.fromkeys(row.measure for row in rows if row.measure != leaderboards.RUNID))
     candidates = ([name for name in names if _is_measure(name)] if is_trec_eval else []) or names
     chosen = measure.strip()
-    if chosen not in candidates:
-        chosen = chosen.replace(".", "_")
+    in_file = partial(_spelled_otherwise, candidates=candidates)
+    if chosen and chosen not in candidates:
+        chosen = _spelled_otherwise(chosen, candidates)
     if not chosen:
         chosen = (
             candidates[0]
             if len(candidates) == 1
-            else next((name for name in PREFERRED if name in candidates), "")
+            else next(filter(candidates.__contains__, map(in_file, PREFERRED)), "")
         )
     if chosen not in candidates:
         available = f"there are {', '.join(candidates)}" if candidates else "there is none"
         problem = f"no measure {chosen}" if chosen else "several measures and none is named"
         raise document.error(f"{problem}; {available}", document.lines[0][0])
     return chosen
+
+
+def _spelled_otherwise(name: str, candidates: list[str]) -> str:
+    """Return the one candidate that is the measure in another spelling, else the name as it is.
+
+    A summary of trec_eval does not say what is relevant; of ir_measures' names all parts must be the same.
+    """
+    named = _parsed(name)
+    same = [
+        candidate
+        for candidate in candidates
+        if named is not None
+        and (other := _parsed(candidate)) is not None
+        and other.name == named.name
+        and not (named.spelling and other.spelling and replace(named, spelling=other.spelling) != other)
+    ]
+    return name if name in candidates or len(same) != 1 else same[0]
+
+
+def _parsed(name: str) -> MeasureName | None:
+    try:
+        return parse(name)
+    except UnknownMeasure:
+        return None
 
 
 def _is_measure(name: str) -> bool:

@@ -9,7 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats import base, events, graded, leaderboards, listings, official, passages, topics, trec
+from grading.formats import (
+    base,
+    battles,
+    events,
+    graded,
+    leaderboards,
+    listings,
+    official,
+    passages,
+    topics,
+    trec,
+)
 from grading.formats.annotation_tools import ARGILLA, DOCCANO, LABEL_STUDIO
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
@@ -32,6 +43,7 @@ FORMATS: tuple[Format, ...] = (
     LABEL_STUDIO,
     AUTOJUDGE_ANNOTATE,
     *events.FORMATS,
+    *battles.FORMATS,
     LABELLED_ANSWERS,
     *official.FORMATS,
     *leaderboards.FORMATS,

@@ -80,6 +80,7 @@ class Threshold(StrEnum):
 
     PROMPT = "the prompt"
     NONE = "none: labels are gains"
+    ANY = "none: any label counts"
 
 
 @dataclass(frozen=True, slots=True)

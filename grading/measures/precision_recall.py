@@ -24,6 +24,7 @@ from grading.measures.base import (
     LabelMeasure,
     NumberInName,
     ShortName,
+    Threshold,
 )
 
 AP_CITATION = "Buckley and Voorhees 2005"
@@ -135,6 +136,36 @@ RECIPROCAL_RANK = LabelMeasure(
     citation="Voorhees 1999",
     scores=reciprocal_rank,
     suggested=("recip_rank",),
+)
+RECIPROCAL_RANK_CUT = LabelMeasure(
+    name="recip_rank_cut",
+    label="RR",
+    denominator="1 / rank of the first relevant passage of the first k",
+    citation="Voorhees 1999; ir_measures: RR@k",
+    scores=reciprocal_rank,
+    number=K,
+)
+
+
+def judged_share(topic: LabelledTopic) -> Floats:
+    """Return passages with a label of the first k / those first k or, of a shorter run, all, shape (runs,).
+
+    A label below 0 is none.
+
+    >>> judged_share(LabelledTopic(np.array([[0, NOT_POOLED], [3, -1]]), np.array([0, 3]), cutoff=2)).tolist()
+    [0.5, 0.5]
+    """
+    return divide_or_zero((topic.top >= 0).sum(axis=1), np.minimum(topic.n_ranked, topic.cutoff or 0))
+
+
+JUDGED = LabelMeasure(
+    name="judged",
+    label="judged",
+    denominator="passages with a label among the first k / passages of the first k",
+    citation="ir_measures: Judged@k",
+    scores=judged_share,
+    threshold=Threshold.ANY,
+    number=K,
 )
 
 

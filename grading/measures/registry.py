@@ -3,7 +3,8 @@
 To add a measure, write it beside its kin (see `cover.py`), and a line in MEASURES. Boards, columns, forms,
 commands, figures, meta-evaluation, files and docs/measures.md read what is declared here.
 
-Measures of labels are those of trec_eval 9, and tests compare them. Its C code stays out of this process: it
+Measures of labels are those of trec_eval 9, and tests compare them; RR within k and judged@k are those of
+ir_measures. Its C code stays out of this process: it
 reads before its arrays, or for ever, where a topic has no label of 0 or more, and takes time and memory by
 the highest label.
 """
@@ -19,7 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.errors import UnknownMeasure
-from grading.measures.base import Floats, ItemMeasure, LabelledTopic, LabelMeasure, Labels, Measure, ShortName
+from grading.measures.base import (
+    NOT_POOLED,
+    Floats,
+    ItemMeasure,
+    LabelledTopic,
+    LabelMeasure,
+    Labels,
+    Measure,
+    ShortName,
+)
 from grading.measures.cover import NORMALISED_COVER, NUGGET_SCORES, RUBRIC_COVER, WEIGHTED_COVER
 from grading.measures.gain import ALPHA_NDCG, GAIN_MEASURES, NDCG, NDCG_CUT
 from grading.measures.precision_recall import (
@@ -27,11 +37,13 @@ from grading.measures.precision_recall import (
     AVERAGE_PRECISION_CUT,
     BPREF,
     INFERRED_AP,
+    JUDGED,
     PRECISION,
     R_PRECISION,
     RECALL,
     RECALL_LEVEL_MEASURES,
     RECIPROCAL_RANK,
+    RECIPROCAL_RANK_CUT,
     SET_MEASURES,
     SUCCESS,
 )
@@ -52,11 +64,13 @@ MEASURES: tuple[Measure, ...] = (
     SUCCESS,
     NDCG,
     AVERAGE_PRECISION_CUT,
+    RECIPROCAL_RANK_CUT,
     BPREF,
     *GAIN_MEASURES,
     INFERRED_AP,
     *SET_MEASURES,
     *RECALL_LEVEL_MEASURES,
+    JUDGED,
 )
 """All measures, in the order in which forms suggest them."""
 DEFAULT = RUBRIC_COVER.name
@@ -185,6 +199,7 @@ def label_scores(
     *,
     lengths: NDArray[np.signedinteger[Any]] | None = None,
     level: int = 1,
+    is_judged_only: bool = False,
 ) -> Floats:
     """Return the scores, shape (runs,), of runs whose passages have the labels `ranked`, (runs, depth).
 
@@ -192,7 +207,8 @@ def label_scores(
     the label NOT_POOLED. `judged` has every label of the topic, `lengths` how many passages each run ranks
     (depth by default): a run without the topic has 0 and scores 0 (trec_eval -c). Where no label is relevant,
     every run scores 0, but by `utility`. `level` is the lowest relevant label (trec_eval -l); nDCG ignores it
-    and takes the labels as gains. Raise `UnknownMeasure`.
+    and takes the labels as gains. `is_judged_only` takes passages without a label out of the runs before they
+    are cut (trec_eval -J). Raise `UnknownMeasure`.
 
     Labels 3 and 2 at ranks 2 and 3 give nDCG@3 = (3/log2(3) + 2/log2(4)) / (3 + 2/log2(3)) = 0.6788 (Järvelin
     and Kekäläinen 2002, as trec_eval discounts).
@@ -207,5 +223,15 @@ def label_scores(
     named = find(name)
     if not isinstance(named.measure, LabelMeasure):
         raise UnknownMeasure(f"{name} is a measure of items")
+    if is_judged_only:
+        ranked, lengths = _judged_only(ranked)
     topic = LabelledTopic(ranked, judged, lengths, level, named.cutoff, named.share)
     return named.measure.scores(topic)
+
+
+def _judged_only(ranked: Labels) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the labels that are there in their order, the rest behind them, and how many a run has."""
+    is_judged = ranked >= 0
+    places = np.argsort(~is_judged, axis=1, kind="stable")
+    moved = np.take_along_axis(np.where(is_judged, ranked, NOT_POOLED), places, axis=1)
+    return moved.astype(ranked.dtype), is_judged.sum(axis=1)

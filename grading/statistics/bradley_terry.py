@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, log
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ from grading.statistics.vote_variance import Scored, Variance, variance
 PRIOR_SD = 3.0
 """In log-odds: nine in ten priors lie where the better one wins between 1 and 99 % of the votes."""
 _STEPS = 40
+_MOST_STEPS = 200
 _SMALL_STEP = 1e-9
 _LONGEST_STEP = 2.0
 _POINTS = 5
@@ -205,6 +206,52 @@ def _deviations(fitted: Floats, spread: Variance, systems: int) -> Floats:
     deviations[first, second] = np.sign(differences) * as_rare
     deviations -= deviations.T
     return deviations
+
+
+def half_tie_strengths(votes: Votes, systems: int) -> Floats:
+    """Return strengths by Bradley and Terry with a tie as half a win for both, shape (systems,), mean 0.
+
+    There is no prior, as in arena-rank, so that they are NaN where no finite strengths are the likeliest:
+    where some systems never lost, nor tied, against the others. Raises ValueError without votes.
+
+    >>> votes = Votes(*(np.array(one) for one in ([0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0])))
+    >>> half_tie_strengths(votes, 2).round(4).tolist()
+    [0.0, 0.0]
+    """
+    if not votes.outcome.size:
+        raise ValueError("no votes")
+    won = np.zeros((systems, systems))
+    np.add.at(won, (votes.first, votes.second), (1 + votes.outcome) / 2)
+    np.add.at(won, (votes.second, votes.first), (1 - votes.outcome) / 2)
+    if not _are_connected(won > 0):
+        return np.full(systems, np.nan)
+    battles, fitted = won + won.T, np.zeros(systems)
+    for _ in range(_MOST_STEPS):
+        chances = 1 / (1 + np.exp(fitted - fitted[:, np.newaxis]))
+        weights = battles * chances * (1 - chances)
+        information = np.diag(weights.sum(axis=1)) - weights + 1 / systems
+        step = np.linalg.solve(information, (won - battles * chances).sum(axis=1))
+        fitted += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        if np.abs(step).max() < _SMALL_STEP:
+            break
+    return np.asarray(fitted - fitted.mean())
+
+
+def _are_connected(won: NDArray[np.bool_]) -> bool:
+    """Return whether each system is reached from each other one by wins, shape (systems, systems)."""
+    reached = won | np.eye(len(won), dtype=bool)
+    for _ in range(len(won).bit_length()):
+        reached = (reached.astype(np.float32) @ reached.astype(np.float32)) > 0
+    return bool(reached.all())
+
+
+def rating(strength: float) -> float:
+    """Return a strength, in log-odds, on the scale of arenas: 1000 is the mean, 400 points are odds of ten.
+
+    >>> round(rating(0.279331), 3)
+    1048.525
+    """
+    return 1000 + 400 / log(10) * strength
 
 
 def least_certain_pairs(fitted: Strengths, votes: Votes) -> list[tuple[int, int]]:

@@ -60,6 +60,7 @@ urlpatterns = [
     path(f"{ONE}leaderboard/", results.Leaderboard.as_view(), name="leaderboard"),
     path(f"{ONE}leaderboard/comparison/", results.ComparisonOfRuns.as_view(), name="comparison"),
     path(f"{ONE}qrels/", results.Qrels.as_view(), name="qrels"),
+    path(f"{ONE}graded/", results.Graded.as_view(), name="graded"),
     path(f"{ONE}jobs/", grades.Jobs.as_view(), name="jobs"),
     path(f"{ONE}jobs/plan/", grades.Plan.as_view(), name="job-plan"),
     path(f"{ONE}jobs/<int:job_id>/", grades.JobResource.as_view(), name="job"),

@@ -183,6 +183,8 @@ class CountedVote:
     voter: str
     """The person's user name; a name of its own for each vote of somebody who is gone."""
     verdict: str
+    file_voter: str = ""
+    """Who voted, a person or a model, where the vote comes from a file of battles."""
 
     @property
     def outcome(self) -> int:
@@ -221,7 +223,7 @@ def counted_votes(
         battle = vote.battle
         digests = [answers.get(place) for place in battle.places]
         outcome = getattr(vote, verdict.value)
-        if digests != [battle.left_digest, battle.right_digest]:
+        if not battle.is_imported and digests != [battle.left_digest, battle.right_digest]:
             outdated += 1
         elif not (vote.is_blind or with_named):
             named += 1
@@ -233,12 +235,13 @@ def counted_votes(
 def _counted(battle: Battle, outcome: str, *, place: int) -> CountedVote:
     voter = battle.person.username if battle.person else f" {place:09}"
     (left, topic), (right, _) = battle.places
-    return CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome)
+    file_voter = battle.person.first_name if battle.person and battle.is_imported else ""
+    return CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome, file_voter)
 
 
 def holding_votes(collection: Collection) -> dict[int, Vote]:
     """Return the vote that holds for each battle, with its reasons."""
-    held = Vote.objects.holding(collection).prefetch_related("reasons")
+    held = Vote.objects.holding(collection).select_related("battle__person").prefetch_related("reasons")
     return {vote.battle_id: vote for vote in held}
 
 

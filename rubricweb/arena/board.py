@@ -11,6 +11,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
@@ -44,10 +45,23 @@ class BoardRow:
     wins: int
     ties: int
     losses: int
+    bradley_terry: float
+    """In log-odds, with a tie as half a win and no prior, as arena-rank; NaN where it is not finite."""
 
     @property
     def votes(self) -> int:
         return self.wins + self.ties + self.losses
+
+    @property
+    def rating(self) -> float:
+        """`bradley_terry` on the scale of arenas: 1000 is the mean, 400 points are odds of ten."""
+        from grading.statistics.bradley_terry import rating  # brings scipy
+
+        return rating(self.bradley_terry)
+
+    @property
+    def has_rating(self) -> bool:
+        return not np.isnan(self.bradley_terry)
 
     @property
     def has_interval(self) -> bool:
@@ -97,6 +111,10 @@ class VoteBoard:
     """Indexed by row and column of `rows`; None on the diagonal."""
     votes: int
     voters: int
+    from_files: tuple[tuple[str, int], ...]
+    """Votes from files of battles, by who voted there, people or models."""
+    unknown_lengths: int
+    """Votes left out where lengths are held equal: on answers that the collection lacks."""
     topics: int
     both_bad: int
     named: int
@@ -122,10 +140,12 @@ def vote_board(
     `at_equal_length` takes the lengths of answers, in words, as a covariate of the strengths.
     """
     counted = counted_votes(collection, verdict, with_named=with_named)
-    lengths = _lengths(collection, counted.votes) if at_equal_length else None
-    rows, length = _rows(collection, counted.votes, lengths)
+    votes, lengths = counted.votes, None
+    if at_equal_length:
+        votes, lengths = _with_lengths(collection, votes)
+    rows, length = _rows(collection, votes, lengths)
     order = [row.run_id for row in rows]
-    by_pair = _duels(counted.votes)
+    by_pair = _duels(votes)
     return VoteBoard(
         verdict=verdict,
         rows=rows,
@@ -133,11 +153,13 @@ def vote_board(
             tuple(None if run == other else by_pair.get((run, other), Duel()) for other in order)
             for run in order
         ),
-        votes=len(counted.votes),
-        voters=len({vote.voter for vote in counted.votes}),
-        topics=len({vote.topic_id for vote in counted.votes}),
-        both_bad=sum(vote.verdict == "both_bad" for vote in counted.votes),
-        agreement=voter_agreement(counted.votes),
+        votes=len(votes),
+        voters=len({vote.voter for vote in votes}),
+        from_files=tuple(sorted(Counter(vote.file_voter for vote in votes if vote.file_voter).items())),
+        unknown_lengths=len(counted.votes) - len(votes),
+        topics=len({vote.topic_id for vote in votes}),
+        both_bad=sum(vote.verdict == "both_bad" for vote in votes),
+        agreement=voter_agreement(votes),
         length=length,
         **_left_out(counted),
     )
@@ -147,12 +169,18 @@ def _left_out(counted: Counted) -> dict[str, int]:
     return {"named": counted.named, "outdated": counted.outdated}
 
 
-def _lengths(collection: Collection, votes: Sequence[CountedVote]) -> tuple[float, ...]:
-    """Return, for each vote, the log of the left answer's words over the right one's."""
+def _with_lengths(
+    collection: Collection, votes: Sequence[CountedVote]
+) -> tuple[tuple[CountedVote, ...], tuple[float, ...]]:
+    """Return the votes on two answers that are here, and the log of the left one's words over the right's."""
     lengths_of = answer_words(collection)
-    return tuple(
-        log(lengths_of[vote.left, vote.topic_id] / lengths_of[vote.right, vote.topic_id]) for vote in votes
-    )
+    places = [((vote.left, vote.topic_id), (vote.right, vote.topic_id)) for vote in votes]
+    with_lengths = [
+        (vote, log(lengths_of[left] / lengths_of[right]))
+        for vote, (left, right) in zip(votes, places, strict=True)
+        if left in lengths_of and right in lengths_of
+    ]
+    return tuple(vote for vote, _ in with_lengths), tuple(length for _, length in with_lengths)
 
 
 def _rows(
@@ -164,7 +192,7 @@ def _rows(
         return (), None
     tags = dict(collection.runs.filter(pk__in=voted).values_list("pk", "run_tag"))
     runs = tuple(sorted(voted, key=lambda run: tags[run]))
-    fitted = _strengths(votes, runs, lengths)
+    fitted, half_ties = _strengths(votes, runs, lengths)
     names = shown_names(collection.pk, tuple(tags[run] for run in runs))
     outcomes = Counter((run, vote.outcome_of(run)) for vote in votes for run in vote.pair)
     rows = [
@@ -178,6 +206,7 @@ def _rows(
             wins=outcomes[run, 1],
             ties=outcomes[run, 0],
             losses=outcomes[run, -1],
+            bradley_terry=float(half_ties[place]),
         )
         for place, (run, ranks) in enumerate(zip(runs, fitted.ranks(), strict=True))
     ]
@@ -188,12 +217,16 @@ def _rows(
 @lru_cache(maxsize=CACHED_BOARDS)
 def _strengths(
     votes: tuple[CountedVote, ...], runs: tuple[int, ...], lengths: tuple[float, ...] | None
-) -> Strengths:
-    """Return the strengths, cached by the votes themselves: every event of a battle makes others."""
-    from grading.statistics.bradley_terry import strengths  # brings scipy
+) -> tuple[Strengths, NDArray[np.float64]]:
+    """Return the strengths, with ties modelled and as half a win.
+
+    They are cached by the votes themselves: every event of a battle makes others.
+    """
+    from grading.statistics.bradley_terry import half_tie_strengths, strengths  # brings scipy
 
     covariate = None if lengths is None else np.array(lengths)
-    return strengths(as_arrays(votes, runs), len(runs), lengths=covariate)
+    arrays = as_arrays(votes, runs)
+    return strengths(arrays, len(runs), lengths=covariate), half_tie_strengths(arrays, len(runs))
 
 
 def _duels(votes: Sequence[CountedVote]) -> dict[tuple[int, int], Duel]:

@@ -11,8 +11,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from grading.formats.battles import csv_lines
 from rubricweb.accounts import roles
-from rubricweb.arena import access, actions, files
+from rubricweb.arena import access, actions, battle_files, files
 from rubricweb.arena.answers import NOUNS, Verdict
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.models import Arena
@@ -32,6 +33,8 @@ from rubricweb.plots.cells import DotRow, dot_rows
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")
 PICTURE = "svg"
+BATTLES = "battles"
+"""The format of votes that other arenas read."""
 EVENTS = "jsonl"
 """The format of votes that an import reads again; boards have none."""
 
@@ -141,11 +144,22 @@ def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
 
 @require_safe
 def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
-    """Send the votes that count, each with its reason, as csv, tsv or json; or all events of all as jsonl."""
+    """Send the votes that count, each with its reason, as csv, tsv or json; or all events of all as jsonl.
+
+    `battles` are the same votes as other arenas have them.
+    """
     arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    may_see = roles.holds(request.user, arena.collection, roles.TO_EDIT_BANK)
+    name = naming(arena.collection, with_names=may_see and "names" in request.GET)
+    if form == BATTLES:
+        counted = battle_files.arena_battles(
+            arena.collection, chosen.chosen, name, with_named=chosen.with_named
+        )
+        text = "".join(f"{line}\n" for line in csv_lines(counted))
+        response = HttpResponse(text, content_type=formatting.CONTENT_TYPES["csv"])
+        response["Content-Disposition"] = f'attachment; filename="{slug}-battles-{chosen.chosen}.csv"'
+        return response
     if form == EVENTS:
-        may_see = roles.holds(request.user, arena.collection, roles.TO_EDIT_BANK)
-        name = naming(arena.collection, with_names=may_see and "names" in request.GET)
         lines = [f"{line}\n" for line in files.vote_events(arena.collection, name)]
         response = HttpResponse("".join(lines), content_type="application/jsonl; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{slug}-votes.jsonl"'

@@ -36,7 +36,7 @@ from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 Json = dict[str, object]
 COLUMNS = (
     "rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses", "level",
-    "note",
+    "note", "bradley_terry", "rating",
 )  # fmt: skip
 MODEL = "Bradley-Terry with Davidson's ties; both bad counts as a tie"
 AT_EQUAL_LENGTH = "; log of the ratio of words as a covariate"
@@ -50,6 +50,8 @@ VOTE_COLUMNS = (
     "tags", "reason",
 )  # fmt: skip
 
+LENGTHS = ("left_words", "right_words")
+
 
 def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
     """Yield the head and one row a run, for spreadsheets."""
@@ -58,7 +60,9 @@ def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
         numbers = (_rounded(row.strength), _rounded(row.low), _rounded(row.high))
         cells = tuple("" if number is None else number for number in numbers)
         certainty = (LEVEL, "") if row.has_interval else ("", TOO_FEW)
-        yield (*row.ranks, row.run_tag, *cells, row.votes, row.wins, row.ties, row.losses, *certainty)
+        half_ties = _rounded(row.bradley_terry), _rounded(row.rating)
+        rated = tuple("" if number is None else number for number in half_ties)
+        yield (*row.ranks, row.run_tag, *cells, row.votes, row.wins, row.ties, row.losses, *certainty, *rated)
 
 
 def board_document(board: VoteBoard, collection: str) -> Json:
@@ -73,13 +77,18 @@ def board_document(board: VoteBoard, collection: str) -> Json:
         "version": __version__,
         "votes": board.votes,
         "voters": board.voters,
+        "votes_from_files": dict(board.from_files),
         "topics": board.topics,
         "both_bad": board.both_bad,
-        "left_out": {"knew_the_names": board.named, "answer_replaced": board.outdated},
+        "left_out": {"knew_the_names": board.named, "answer_replaced": board.outdated}
+        | ({"length_unknown": board.unknown_lengths} if board.unknown_lengths else {}),
         "agreement": _agreement(board.agreement),
         "runs": [
             dict(zip(COLUMNS, line, strict=True))
-            | {name: _rounded(getattr(row, name)) for name in ("strength", "low", "high")}
+            | {
+                name: _rounded(getattr(row, name))
+                for name in ("strength", "low", "high", "bradley_terry", "rating")
+            }
             for row, line in zip(board.rows, list(board_rows(board))[1:], strict=True)
         ],
         "pairs": [
@@ -113,7 +122,7 @@ def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[t
             held.answer,
             held.evidence,
             held.is_blind,
-            *(lengths[run, vote.topic_id] for run in sides),
+            *(lengths.get((run, vote.topic_id), "") for run in sides),
             held.at.isoformat(),
             ";".join(reason.tags) if reason else "",
             reason.text if reason else "",
@@ -125,7 +134,8 @@ def vote_events(collection: Collection, name: Naming) -> Iterator[str]:
 
     People are called by `name`, and runs as the reader may know them.
     """
-    battles = collection.battles.filter(question=None, votes__isnull=False).distinct().order_by("pk")
+    stored = collection.battles.exclude(drawn=Battle.Drawn.IMPORTED)  # these go out as battles
+    battles = stored.filter(question=None, votes__isnull=False).distinct().order_by("pk")
     listed = list(battles.select_related("topic", "person").prefetch_related("votes__reasons"))
     names = named_runs(collection, {run for battle in listed for run, _ in battle.places})
     for battle in listed:
@@ -161,7 +171,10 @@ def vote_events(collection: Collection, name: Naming) -> Iterator[str]:
 def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:
     """Return the same rows by column, for JSON."""
     head, *votes = rows
-    return [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
+    documents = [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
+    for document in documents:
+        document |= {name: None for name in LENGTHS if document[name] == ""}
+    return documents
 
 
 def battle_document(view: BattleView) -> Json:

@@ -149,6 +149,7 @@ class Battle(models.Model):
         REPEAT = "repeat", "drawn again after somebody else, to measure how far voters agree"
         CHOSEN = "chosen", "chosen by name"
         ASKED = "asked", "made for a question"
+        IMPORTED = "imported", "from a file of battles, which has no answers"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="battles")
     topic = models.ForeignKey(Topic, null=True, on_delete=models.CASCADE, related_name="battles")
@@ -169,6 +170,8 @@ class Battle(models.Model):
     names_shown_at = models.DateTimeField(null=True, blank=True)
     """When the person first saw whose answers these are; None while the battle is blind."""
     skipped_at = models.DateTimeField(null=True, blank=True)
+    columns = models.JSONField(default=dict, blank=True)
+    """Of an imported battle: the columns beside the models and the winner, in the file's order."""
 
     class Meta:
         ordering = ("-pk",)
@@ -178,6 +181,7 @@ class Battle(models.Model):
                 "topic",
                 Least("left", "right"),
                 Greatest("left", "right"),
+                condition=~Q(drawn="imported"),
                 name="battle_once_a_person",
             ),
             models.UniqueConstraint(
@@ -200,6 +204,11 @@ class Battle(models.Model):
     @property
     def is_blind(self) -> bool:
         return self.names_shown_at is None
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether it came from a file of battles: nobody knows which answers it is of."""
+        return self.drawn == self.Drawn.IMPORTED
 
     @property
     def stored_topic(self) -> Topic:

@@ -150,7 +150,8 @@ class RunExport:
                 rows = self.run.rankings.select_related("run", "topic").order_by("topic__position")
                 write_run(path, map(convert.ranking, rows))
             else:
-                write_responses(path, _responses(self.run), Dialect(self.format_name))
+                texts = _topic_texts(self.run)
+                write_responses(path, _responses(self.run), Dialect(self.format_name), texts)
             return path.read_bytes()
 
 
@@ -170,8 +171,12 @@ def run_export(run: Run, format_name: str) -> RunExport:
     """Return the export. Raises `BadFormat` for an id that the format cannot hold."""
     answers = _responses(run)
     if format_name != TREC_RUN:
-        lost = partial(losses, dialect=Dialect(format_name))
-        problems = [f"{answer.query_id}: {loss}" for answer in answers for loss in lost(answer)]
+        lost, topics = partial(losses, dialect=Dialect(format_name)), _topic_texts(run)
+        problems = [
+            f"{answer.query_id}: {loss}"
+            for answer in answers
+            for loss in lost(answer, topic_text=topics[answer.query_id])
+        ]
         return RunExport(run, format_name, tuple(problems))
     unsaid = [f"the run's {name}" for name in UNSAID if getattr(run, name)]
     texts = [f"{answer.query_id}: the text of the answer, and what it cites" for answer in answers]
@@ -233,6 +238,11 @@ def run_file(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 def _responses(run: Run) -> list[types.Response]:
     rows = run.responses.select_related("run", "topic").order_by("topic__position")
     return [convert.response(row) for row in rows]
+
+
+def _topic_texts(run: Run) -> dict[str, str]:
+    """Return the texts of the topics that the run answered, by query id."""
+    return dict(run.responses.values_list("topic__query_id", "topic__text"))
 
 
 def _usual_format(answers: list[types.Response]) -> str:

@@ -1,10 +1,14 @@
-"""A collection's passages and grades as the Workbench's graded file, a topic at a time."""
+"""A collection's passages and grades as the Workbench's graded file, a topic at a time; its download."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
 
+from django.http import HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from grading.formats.graded import encoded
 from grading.formats.graded_records import (
     GradedBy,
     GradedLine,
@@ -16,8 +20,11 @@ from grading.formats.graded_records import (
 from grading.formats.graded_records import Judgment as JudgmentOfPassage
 from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Outcome, Purpose
+from rubricweb.accounts import roles
 from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.banks.secrecy import public
+from rubricweb.core.http import HtmxRequest
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Judgment, Pooled
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import replies, visibility
@@ -35,6 +42,28 @@ FIELDS = (
     "reply",
     "reply_block",
 )
+
+
+LOSSES = (
+    "grades of retired and secret items, and of earlier wordings",
+    "confidences, and what the passages' source says beyond their text",
+)
+"""What a graded file cannot say of a collection."""
+
+
+@require_safe
+def graded(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """Download the graded file, for people who see the names of runs."""
+    collection = collection_for(request.user, slug, needed=roles.TO_SEE_RUNS)
+    response = graded_response(collection, has_rankings=bool(request.GET.get("rankings")))
+    response["Content-Disposition"] = f'attachment; filename="{slug}_graded.jsonl"'
+    return response
+
+
+def graded_response(collection: Collection, *, has_rankings: bool) -> StreamingHttpResponse:
+    """Return the graded file as it is written, a topic at a time."""
+    lines = (encoded(line) + b"\n" for line in graded_lines(collection, has_rankings=has_rankings))
+    return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8")
 
 
 def graded_lines(collection: Collection, *, has_rankings: bool) -> Iterator[GradedLine]:

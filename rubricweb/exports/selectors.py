@@ -211,7 +211,7 @@ ONE_WAY = (
     ),
     OneWay(
         ("arena:votes-file csv", "arena:votes-file tsv", "arena:votes-file json"),
-        "Votes that count as CSV, TSV and JSON: import all votes as JSON Lines.",
+        "Votes that count as CSV, TSV and JSON: import all votes as JSON Lines, or as battles.",
     ),
     OneWay(
         ("arena:board-file csv", "arena:board-file tsv", "arena:board-file json"),

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import banks, corpus, labels, listings, support, views
+from rubricweb.exports import banks, corpus, graded, labels, listings, support, views
 
 app_name = "exports"
 urlpatterns = [
@@ -18,5 +18,6 @@ urlpatterns = [
     path("<slug:slug>/exports/runs/<int:run_id>/", corpus.run_page, name="run"),
     path("<slug:slug>/exports/runs/<int:run_id>/file/", corpus.run_file, name="run-file"),
     path("<slug:slug>/exports/support/<str:file>/", support.support, name="support"),
+    path("<slug:slug>/exports/graded/", graded.graded, name="graded"),
     path("<slug:slug>/exports/leaderboard/", views.leaderboard, name="leaderboard"),
 ]

@@ -50,17 +50,9 @@ from rubricweb.grades.verification import verify_again
 logger = logging.getLogger(__name__)
 
 CORPUS = (
-    "collections",
-    "topics",
-    "subtopics",
-    "passages",
-    "pooled",
-    "judgments",
-    "runs",
-    "rankings",
-    "responses",
+    "collections", "topics", "subtopics", "passages", "pooled", "judgments", "runs", "rankings", "responses",
     "official_scores",
-)
+)  # fmt: skip
 BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
 ALIKE = {
@@ -106,6 +98,9 @@ class ImportFiles:
     votes: tuple[Path, ...] = ()
     support: tuple[Path, ...] = ()
     """Flags, votes and labels of support from RubricWeb's Export, and those of NIST or RAGDoll by answer."""
+    battles: tuple[Path, ...] = ()
+    voter: str = ""
+    """Who voted where a line of `battles` names nobody; empty refuses such lines."""
     authors: Mapping[Path, str] = field(default_factory=dict)
     """Who made what is in files that name nobody, such as `judge_labels`: `people`, or a grader's name."""
     after_prediction_of: str = ""
@@ -335,6 +330,9 @@ class _Import:
             file_format = registry.recognise(path, Content.RATINGS)
             importer = self.rating_events if file_format is RATINGS_OF_PEOPLE else self.ratings
             importer.read(path, file_format.read(path))
+        for path in self.files.battles:
+            read = registry.recognise(path, Content.BATTLES).read(path)
+            importer_of(Content.BATTLES)(self.work).read(path, read, voter=self.files.voter)
 
     def _read_grades(self) -> None:
         for path in self.files.graded:

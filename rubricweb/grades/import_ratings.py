@@ -175,7 +175,7 @@ class WorkImporter(Protocol):
 
     def __init__(self, work: WorkOfPeople) -> None: ...
 
-    def read(self, path: Path, events: Iterable[Any]) -> None:
+    def read(self, path: Path, events: Iterable[Any], **options: str) -> None:
         """Read the files' events. Raises BadFormat."""
 
 

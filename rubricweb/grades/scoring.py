@@ -7,7 +7,7 @@ retiring an item computes one topic anew.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan, take_rows
 from grading.errors import UnknownMeasure
-from grading.measures import cover, registry
+from grading.measures import cover, names, registry
 from grading.measures.base import (
     CUTOFF,
     MIN_ANSWERS,
@@ -38,9 +38,9 @@ from grading.statistics.rank_intervals import Order, order
 from grading.types import MIN_RATING, Importance, Ratings, TrecEval
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.trec_order import CACHED_ORDERS, trec_places, trec_rows
 
 CACHED_TOPIC_SCORES = 20_000
-CACHED_ORDERS = 2_000
 CACHED_TABLES = 64
 
 Uids = tuple[str, ...]
@@ -75,6 +75,10 @@ class MeasureSpec:
     definition: Definition = Definition.PAPERS
     trec_eval: TrecEval = TrecEval.NINE
     """Version whose order of a run's passages counts for measures of labels."""
+    is_judged_only: bool = False
+    """A measure of labels takes passages without a label out of the runs before it cuts them."""
+    spelling: str = field(default="", compare=False)
+    """Its name in ir_measures' spelling, where that was typed."""
 
     @property
     def registered(self) -> Measure:
@@ -88,8 +92,8 @@ class MeasureSpec:
 
     @property
     def takes_gains(self) -> bool:
-        """Return whether it takes labels as gains, so that there is no first relevant label."""
-        return self.registered.threshold is Threshold.NONE
+        """Return whether there is no first relevant label: labels are gains, or any label counts."""
+        return self.registered.threshold is not Threshold.PROMPT
 
     @property
     def bootstraps_by_topic(self) -> bool:
@@ -136,14 +140,36 @@ class MeasureSpec:
 
     @property
     def label(self) -> str:
-        """Return its usual name: Rubric-Cover@20, or trec_eval's name."""
+        """Return its usual name: Rubric-Cover@20, or trec_eval's name; the name of ir_measures if typed."""
+        if self.spelling:
+            return self.spelling
         return self.name if self.uses_labels else f"{self.registered.label}@{self.cutoff}"
 
     @property
     def label_with_threshold(self) -> str:
         return (
-            self.label if self.takes_gains else f"{self.label} \N{GREATER-THAN OR EQUAL TO} {self.min_grade}"
+            self.label
+            if self.takes_gains or self.spelling
+            else f"{self.label} \N{GREATER-THAN OR EQUAL TO} {self.min_grade}"
         )
+
+    @property
+    def ir_measures(self) -> str:
+        """Return its name in ir_measures; empty where that has no such measure."""
+        return names.in_ir_measures(
+            self.name,
+            cutoff=self.cutoff,
+            min_grade=self.min_grade,
+            level=self.level,
+            is_judged_only=self.is_judged_only,
+        )
+
+    @property
+    def other_name(self) -> str:
+        """Return its name in the spelling that was not typed; empty where it has one name."""
+        if self.spelling:
+            return self.name if self.uses_labels else f"{self.name}@{self.cutoff}:{self.min_grade}"
+        return "" if self.is_workbench else self.ir_measures
 
     @property
     def level(self) -> int:
@@ -201,9 +227,7 @@ def score_table(
 
 def judgment_table(pool: CollectionPool, measure: MeasureSpec, *, level: int) -> ScoreTable:
     """Score every run by human judgments, with a measure of labels; `level` is the first relevant one."""
-    return _table(
-        pool, [_judged_scores(topic, measure.name, level, measure.trec_eval) for topic in pool.topics]
-    )
+    return _table(pool, [_judged_scores(topic, measure, level) for topic in pool.topics])
 
 
 def _table(pool: CollectionPool, columns: list[Scores]) -> ScoreTable:
@@ -265,18 +289,18 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
-def _judged_scores(topic: TopicPool, name: str, level: int, version: TrecEval) -> Scores:
+def _judged_scores(topic: TopicPool, measure: MeasureSpec, level: int) -> Scores:
     if not len(topic.judged.rows):
         return np.full(topic.n_runs, np.nan)
     judged = topic.judged.labels.astype(np.int16)
-    ranked = _ranked_judgments(topic, version)
-    return registry.label_scores(ranked, judged, name, lengths=topic.lengths, level=level)
+    ranked = _ranked_judgments(topic, measure.trec_eval)
+    return _scored(topic, ranked, judged, measure, level)
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
 def _ranked_judgments(topic: TopicPool, version: TrecEval) -> NDArray[np.int16]:
     """Return the judgment of each passage that a run ranks, shape (runs, depth), in trec_eval's order."""
-    judged, places = topic.judgments_by_row(NOT_POOLED), _trec_places(topic, version)
+    judged, places = topic.judgments_by_row(NOT_POOLED), trec_places(topic, version)
     rows = topic.rankings.rows if places is None else np.take_along_axis(topic.rankings.rows, places, axis=1)
     return take_rows(judged.astype(np.int16), rows, outside=NOT_POOLED)
 
@@ -287,59 +311,29 @@ def _label_scores(topic: TopicPool, labels: NDArray[np.int16], measure: MeasureS
         return np.full(topic.n_runs, np.nan)
     labels = np.where(labels < 0, np.int16(NOT_POOLED), labels)
     ranked = take_rows(labels, trec_rows(topic, measure.trec_eval), outside=NOT_POOLED)
-    level = measure.level
-    return registry.label_scores(ranked, labels, measure.name, lengths=topic.lengths, level=level)
+    return _scored(topic, ranked, labels, measure, measure.level)
+
+
+def _scored(
+    topic: TopicPool,
+    ranked: NDArray[np.int16],
+    judged: NDArray[np.int16],
+    measure: MeasureSpec,
+    level: int,
+) -> Scores:
+    return registry.label_scores(
+        ranked,
+        judged,
+        measure.name,
+        lengths=topic.lengths,
+        level=level,
+        is_judged_only=measure.is_judged_only,
+    )
 
 
 def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
     pairs = zip(topic.doc_ids, labels.tolist(), strict=True)
     return {doc_id: label for doc_id, label in pairs if label >= 0}
-
-
-@lru_cache(maxsize=CACHED_ORDERS)
-def trec_rows(topic: TopicPool, version: TrecEval) -> NDArray[np.int32]:
-    """Return `ranked_rows` in trec_eval's order."""
-    places = _trec_places(topic, version)
-    return topic.ranked_rows if places is None else np.take_along_axis(topic.ranked_rows, places, axis=1)
-
-
-@lru_cache(maxsize=CACHED_ORDERS)
-def ordered_otherwise(topic: TopicPool) -> NDArray[np.bool_]:
-    """Return whether trec_eval 9 and 10 order each run's passages differently, shape (runs,)."""
-    scores = np.sort(topic.rankings.scores, axis=1)
-    with np.errstate(over="ignore"):
-        single = scores.astype(np.float32)
-    is_close = (single[:, 1:] == single[:, :-1]) & (scores[:, 1:] != scores[:, :-1])
-    if not is_close.any():
-        return np.asarray(is_close.any(axis=1))
-    usual = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    orders = (_trec_places(topic, version) for version in TrecEval)
-    nine, ten = (usual if places is None else places for places in orders)
-    return np.asarray((nine != ten).any(axis=1))
-
-
-@lru_cache(maxsize=CACHED_ORDERS)
-def _trec_places(topic: TopicPool, version: TrecEval) -> NDArray[np.intp] | None:
-    """Return the places of each run's passages by score, then id, both descending.
-
-    Scores are in single precision for trec_eval 9. Shape (runs, depth); None where all runs have their
-    passages in that order already.
-    """
-    with np.errstate(over="ignore"):
-        values: Scores = topic.rankings.scores
-        if version is TrecEval.NINE:
-            values = values.astype(np.float32).astype(np.float64)
-    runs = np.flatnonzero((values[:, 1:] >= values[:, :-1]).any(axis=1))
-    if not len(runs):
-        return None
-    known_ids = topic.known_ids
-    of_id = np.empty(len(known_ids) + 1, dtype=np.int64)
-    of_id[sorted(range(len(known_ids)), key=known_ids.__getitem__)] = np.arange(len(known_ids))
-    of_id[-1] = -1  # after the end
-    places = np.broadcast_to(np.arange(values.shape[1]), values.shape).copy()
-    scores = np.where(np.isnan(values[runs]), -np.inf, values[runs])
-    places[runs] = np.lexsort((-of_id[topic.rankings.rows[runs]], -scores), axis=1)
-    return places
 
 
 @dataclass(frozen=True, eq=False)

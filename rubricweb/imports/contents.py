@@ -47,6 +47,7 @@ TAKEN: Mapping[Content, Taken] = {
     Content.FLAGS: Taken("flags", "threads"),
     Content.VOTES: Taken("votes", "votes"),
     Content.SUPPORT: Taken("support", "labels"),
+    Content.BATTLES: Taken("battles", "votes"),
     Content.LABELLED_ANSWERS: Taken(
         "support", "labels", lambda answer: sum(len(row) for row in answer.labels)
     ),
@@ -92,6 +93,8 @@ class ImportOptions:
     """Cut documents into windows of sentences."""
     candidates_run: str = ""
     """The run that the order of candidates in reranker requests makes; empty for none."""
+    voter: str = ""
+    """Who voted where a line of battles names nobody; empty refuses such lines."""
     nugget_grader: str = NUGGET_GRADER
     """Who made grades of nuggets, which their files do not say."""
     scale: int | None = None
@@ -134,6 +137,7 @@ def files_of(batch: Import) -> ImportFiles:
         is_segmenting=options.is_segmenting,
         candidates_run=options.candidates_run,
         nugget_grader=options.nugget_grader,
+        voter=options.voter,
         authors=authors,
         scale=options.scale,
         after_prediction_of=options.after_prediction_of,

@@ -86,6 +86,12 @@ class OptionsForm(forms.Form):
         max_length=200,
         help_text="The model that gave the grades, which the file does not name.",
     )
+    voter = forms.CharField(
+        label="Voter of the battles",
+        required=False,
+        max_length=150,
+        help_text="The person or model that voted, where a line of the file names no judge.",
+    )
     scale = forms.IntegerField(
         label="Highest label of the judges",
         required=False,

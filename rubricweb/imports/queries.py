@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from grading.formats import battles
 from grading.formats.assignments import ASSIGNED, PEOPLE
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
@@ -126,6 +127,10 @@ class Batch:
     @property
     def has_nugget_grades(self) -> bool:
         return any(file.file.format == NUGGET_GRADES.name for file in self.files)
+
+    @property
+    def has_battles(self) -> bool:
+        return any(file.file.format in {each.name for each in battles.FORMATS} for file in self.files)
 
     @property
     def has_judges(self) -> bool:

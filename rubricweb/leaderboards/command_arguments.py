@@ -113,7 +113,7 @@ def add_measure_argument(parser: ArgumentParser) -> None:
         "--measure",
         default=registry.DEFAULT,
         metavar="M",
-        help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.measure_names()}",
+        help=f"what ranks the runs: cover-4, P_20:5, nDCG@10, or any of {registry.measure_names()}",
     )
 
 
@@ -129,7 +129,7 @@ def add_board_arguments(parser: ArgumentParser) -> None:
         "--columns",
         default="",
         metavar="M,M",
-        help=f"further measures; sets of them are {', '.join(registry.measure_sets())}",
+        help=f"further measures, in either spelling; sets of them are {', '.join(registry.measure_sets())}",
     )
     parser.add_argument(
         "--relevant", type=int, default=0, metavar="N", help="trec_eval's first relevant label"

@@ -197,7 +197,7 @@ class BoardForm(ChipForm, LabelForm):
         required=False,
         label="Further columns",
         help_text=(
-            "Names separated by commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map, support/recall"
+            "Names separated by commas: rag24, cover-5, P_20:5, nDCG@10, judgments/AP(rel=2), support/recall"
         ),
     )
     relevant = forms.IntegerField(min_value=1, max_value=1000, required=False, label="Qrels: relevant from")

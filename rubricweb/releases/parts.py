@@ -34,7 +34,7 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.exports.banks import BankExport, bank_export
 from rubricweb.exports.corpus import topic_export
-from rubricweb.exports.graded import graded_lines
+from rubricweb.exports.graded import LOSSES, graded_lines
 from rubricweb.exports.selectors import joined
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.selectors import graders
@@ -271,11 +271,7 @@ def graded_files(contents: Contents) -> Iterator[ReleaseFile]:
     def write(path: Path) -> None:
         write_graded(path, graded_lines(contents.collection, has_rankings=contents.options.has_runs))
 
-    lost = (
-        "grades of retired items and earlier wordings",
-        "confidences, and what the passages' source says beyond their text",
-        *(() if contents.options.has_runs else ("the rankings of the runs",)),
-    )
+    lost = (*LOSSES, *(() if contents.options.has_runs else ("the rankings of the runs",)))
     about = "the pools with judgments and grades, a topic a line, as the RUBRIC Workbench has them"
     yield ReleaseFile("grades/graded.jsonl.gz", write, about, lost)
 
@@ -306,15 +302,17 @@ def _write_run(run: Run, contents: Contents, path: Path) -> None:
 
 def _responses(run: Run, name: str, contents: Contents) -> ReleaseFile:
     rows = run.responses.select_related("run", "topic").order_by("topic__position")
-    read = [convert.response(row) for row in rows]
+    read, texts = [convert.response(row) for row in rows], {r.topic.query_id: r.topic.text for r in rows}
     dialect, responses = _dialect(read), [_response(response, contents) for response in read]
 
     def write(path: Path) -> None:
-        write_responses(path, responses, dialect)
+        write_responses(path, responses, dialect, texts)
         _sort_keys(path)
 
     lost = tuple(
-        f"{response.query_id}: {loss}" for response in responses for loss in losses(response, dialect)
+        f"{response.query_id}: {loss}"
+        for response in responses
+        for loss in losses(response, dialect, texts[response.query_id])
     )
     about = f"a run's responses, a topic a line, as {dialect.label}"
     return ReleaseFile(f"responses/{name}.jsonl", write, about, lost)

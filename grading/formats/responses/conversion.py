@@ -54,16 +54,16 @@ _SOURCES = {
 }
 
 
-def converted(response: Response, dialect: Dialect) -> tuple[JsonDict, list[str]]:
+def converted(response: Response, dialect: Dialect, topic_text: str = "") -> tuple[JsonDict, list[str]]:
     """Return the JSON object of the response in a dialect, and what was dropped or made up, item by item.
 
-    BioGen's is the document of its run with this result as the only one. Raises `BadFormat` for a run tag or
-    a topic's id with white space.
+    BioGen's is the document of its run with this result as the only one. `topic_text` is for TREC RAG, which
+    asks for it. Raises `BadFormat` for a run tag or a topic's id with white space.
     """
     for name, identity in (("run tag", response.run_tag), ("topic's id", response.query_id)):
         if not is_one_word(identity):
             raise BadFormat(f"the {name} {identity!r} is empty or holds white space, expected one word")
-    conversion = _Conversion(response, dialect)
+    conversion = _Conversion(response, dialect, topic_text)
     content = conversion.document() if dialect is Dialect.BIOGEN24 else conversion.line(LAYOUTS[dialect])
     return content, conversion.notes
 
@@ -82,8 +82,8 @@ class _Parts(NamedTuple):
 class _Conversion:
     """One response on its way into a dialect; `notes` gathers the losses."""
 
-    def __init__(self, response: Response, dialect: Dialect) -> None:
-        self.response, self.dialect = response, dialect
+    def __init__(self, response: Response, dialect: Dialect, topic_text: str = "") -> None:
+        self.response, self.dialect, self.topic_text = response, dialect, topic_text
         self.source = dialect_of(response.foreign)
         self.notes: list[str] = []
 
@@ -98,6 +98,8 @@ class _Conversion:
     def line(self, layout: Layout) -> JsonDict:
         """Return the JSON object of any dialect but BioGen's."""
         parts = self._parts()
+        if {"topic", "narrative"} & {*layout.expected} and parts.metadata.get("narrative") is None:
+            parts.metadata.update({"narrative": self.topic_text} if self.topic_text else {})
         if self.stays:
             content = dict(self.response.foreign)
         elif layout.has_metadata:
@@ -342,21 +344,23 @@ def _object_of(text: str) -> JsonDict | None:
         return None
 
 
-def write_responses(path: Path, responses: Iterable[Response], dialect: Dialect) -> None:
+def write_responses(
+    path: Path, responses: Iterable[Response], dialect: Dialect, topic_texts: Mapping[str, str] | None = None
+) -> None:
     """Write one JSON object a line, or BioGen's document; gzip where the name ends in `.gz`.
 
-    A response that was read from a file of this dialect is written as it was read, unknown keys included, but
-    for fields that have changed since. `losses` says what another dialect cannot say. Raises `BadFormat` for
-    ids that the reader refuses, and for responses of several runs as BioGen's document.
+    A response that was read from a file of this dialect is written as it was read, but for fields that have
+    changed since; `topic_texts` are by query id. Raises `BadFormat` for ids that the reader refuses, and for
+    responses of several runs as BioGen's document.
     """
-    contents = (converted(response, dialect)[0] for response in responses)
+    contents = (converted(row, dialect, (topic_texts or {}).get(row.query_id, ""))[0] for row in responses)
     if dialect is Dialect.BIOGEN24:
         write_document(path, contents)
     else:
         write_lines(path, (encode_json(content) for content in contents))
 
 
-def losses(response: Response, dialect: Dialect) -> list[str]:
+def losses(response: Response, dialect: Dialect, topic_text: str = "") -> list[str]:
     """List what `write_responses` drops or makes up, item by item; empty in the response's own dialect.
 
     >>> from grading.types import Citation, Sentence
@@ -364,7 +368,7 @@ def losses(response: Response, dialect: Dialect) -> list[str]:
     >>> losses(Response("r1", "t1", (sentence,)), Dialect.RAGTIME)
     ['sentence 1: the score 1 of d1 is made up from its rank']
     """
-    return converted(response, dialect)[1]
+    return converted(response, dialect, topic_text)[1]
 
 
 def dialect_of_lines(contents: Iterable[Mapping[str, object]]) -> Dialect | None:

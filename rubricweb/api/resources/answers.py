@@ -221,6 +221,10 @@ class VotedRunDocument(serializers.Serializer[Any]):
     losses = serializers.IntegerField()
     level = serializers.JSONField(help_text="Of the interval; empty without one.")
     note = serializers.CharField(allow_blank=True)
+    bradley_terry = serializers.FloatField(
+        allow_null=True, help_text="Log odds with a tie as half a win, as in arena-rank; null if not finite."
+    )
+    rating = serializers.FloatField(allow_null=True, help_text="The same, with the mean 1000.")
 
 
 class VotedPairDocument(serializers.Serializer[Any]):
@@ -241,6 +245,9 @@ class VoteBoardDocument(serializers.Serializer[Any]):
     version = serializers.CharField(help_text="Of RubricWeb.")
     votes = serializers.IntegerField()
     voters = serializers.IntegerField()
+    votes_from_files = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Of files of battles, by who voted there."
+    )
     topics = serializers.IntegerField()
     both_bad = serializers.IntegerField()
     left_out = serializers.DictField(child=serializers.IntegerField())
@@ -268,8 +275,8 @@ class VoteDocument(serializers.Serializer[Any]):
     answer = serializers.ChoiceField(choices=Vote.Verdict.choices)
     evidence = serializers.ChoiceField(choices=Vote.Verdict.choices, allow_blank=True)
     blind = serializers.BooleanField()
-    left_words = serializers.IntegerField()
-    right_words = serializers.IntegerField()
+    left_words = serializers.IntegerField(allow_null=True, help_text="Null for an answer that is not here.")
+    right_words = serializers.IntegerField(allow_null=True)
     at = serializers.DateTimeField()
     tags = serializers.CharField(help_text="With semicolons between.")
     reason = serializers.CharField()

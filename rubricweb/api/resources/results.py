@@ -26,6 +26,7 @@ from rubricweb.api.models import Token
 from rubricweb.api.requests import RequestProblem
 from rubricweb.api.resources import AnyMedia, ListResource, Resource, require_valid
 from rubricweb.exports import selectors as exports
+from rubricweb.exports.graded import graded_response
 from rubricweb.leaderboards.board import BoardSpec, files
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.columns import COLUMNS, Column, Place, at
@@ -93,6 +94,8 @@ class LeaderboardDocument(serializers.Serializer[Any]):
 
     collection = serializers.CharField()
     measure = serializers.CharField()
+    ir_measures = serializers.CharField(allow_null=True, help_text="Its name in ir_measures; null for none.")
+    measure_label = serializers.CharField(help_text="Its name as it was asked for.")
     definition = serializers.CharField()
     grader = serializers.JSONField(help_text="The grader by its parts, or who rated.")
     ratings = serializers.CharField(help_text="Whose ratings: the grader's, people's, or both.")
@@ -113,6 +116,9 @@ class LeaderboardDocument(serializers.Serializer[Any]):
     labels = serializers.CharField(required=False)
     level = serializers.IntegerField(required=False, allow_null=True)
     cutoff = serializers.IntegerField(required=False, allow_null=True)
+    judged_only = serializers.BooleanField(
+        required=False, help_text="Passages without a label are taken out of runs; absent where they stay."
+    )
     trec_eval = serializers.CharField(required=False)
     items = serializers.IntegerField(help_text="Questions and nuggets that count.")
     items_stamp = serializers.CharField(allow_null=True)
@@ -200,6 +206,22 @@ class Qrels(Resource):
         return StreamingHttpResponse(
             (f"{line}\n" for line in lines), content_type="text/plain; charset=utf-8"
         )
+
+
+class Graded(Resource):
+    """Passages with judgments and grades as the Workbench's graded file, for who sees the names of runs."""
+
+    renderer_classes = (AnyMedia,)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("rankings", bool, description="With the rankings of the runs.")],
+        responses={(200, "application/jsonl"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, slug: str) -> StreamingHttpResponse:
+        """Download the graded passages, a topic a line."""
+        collection = self.collection(needed=roles.TO_SEE_RUNS)
+        has_rankings = request.query_params.get("rankings", "").casefold() in ("true", "1", "on")
+        return graded_response(collection, has_rankings=has_rankings)
 
 
 class ReleaseSerializer(serializers.Serializer[Release]):

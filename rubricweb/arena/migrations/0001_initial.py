@@ -175,6 +175,7 @@ class Migration(migrations.Migration):
                             ("repeat", "drawn again after somebody else, to measure how far voters agree"),
                             ("chosen", "chosen by name"),
                             ("asked", "made for a question"),
+                            ("imported", "from a file of battles, which has no answers"),
                         ],
                         max_length=20,
                     ),
@@ -182,6 +183,7 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField(auto_now_add=True)),
                 ("names_shown_at", models.DateTimeField(blank=True, null=True)),
                 ("skipped_at", models.DateTimeField(blank=True, null=True)),
+                ("columns", models.JSONField(blank=True, default=dict)),
                 (
                     "collection",
                     models.ForeignKey(
@@ -244,6 +246,7 @@ class Migration(migrations.Migration):
                         models.F("topic"),
                         django.db.models.functions.comparison.Least("left", "right"),
                         django.db.models.functions.comparison.Greatest("left", "right"),
+                        condition=models.Q(("drawn", "imported"), _negated=True),
                         name="battle_once_a_person",
                     ),
                     models.UniqueConstraint(

@@ -144,6 +144,8 @@ def _spec(spec: BoardSpec) -> Json:
     return {
         "collection": spec.collection.slug,
         "measure": measure.name,
+        "ir_measures": measure.ir_measures or None,
+        "measure_label": measure.label,
         "definition": str(measure.definition),
         "grader": provenance.grader(spec),
         "ratings": str(spec.source),
@@ -157,6 +159,7 @@ def _spec(spec: BoardSpec) -> Json:
         "subtopic": spec.facet or None,
         "by_subtopic": spec.by_subtopic,
         "missing": "skip" if spec.skips_missing else "zero",
+        **({"judged_only": True} if measure.is_judged_only else {}),
         **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
         **order,
     }
@@ -179,6 +182,7 @@ def _column(board: Board, place: int) -> Json:
         "items": column.items or None,
         "bank": column.bank.name if column.bank else None,
         "measure": f"support_{column.support.name}" if column.support else measure.name,
+        "ir_measures": None if column.support else measure.ir_measures or None,
         "min_grade": None if column.is_judgments or column.support else measure.min_grade,
         "cutoff": None if measure.uses_labels else measure.cutoff,
         "level": measure.level if measure.uses_labels and not measure.takes_gains else None,
@@ -276,8 +280,11 @@ def measures_lines(spec: BoardSpec) -> list[str]:
 
     Names and words are quoted as in JSON, which YAML reads.
     """
-    names = {measure_token(spec.measure): spec.measure.label_with_threshold}
-    names |= {column.token: column.label for column in spec.columns if column.token not in names}
+    names = {measure_token(spec.measure): _described(spec.measure, spec.measure.label_with_threshold)}
+    for column in spec.columns:
+        if column.token not in names:
+            text = column.label if column.support else _described(column.measure, column.label)
+            names[column.token] = text
     return [
         "measures:",
         *(
@@ -290,6 +297,11 @@ def measures_lines(spec: BoardSpec) -> list[str]:
             )
         ),
     ]
+
+
+def _described(measure: MeasureSpec, label: str) -> str:
+    """Return the label, and the name in the other spelling."""
+    return f"{label}, in other spelling {measure.other_name}" if measure.other_name else label
 
 
 def value_rows(spec: BoardSpec) -> Iterator[LeaderboardRow]:
@@ -310,7 +322,12 @@ def value_rows(spec: BoardSpec) -> Iterator[LeaderboardRow]:
 
 
 def measure_token(measure: MeasureSpec) -> str:
-    """Return the measure's name with what it depends on, as `--columns` takes it: `rubric_cover@20:4`."""
+    """Return the measure's name with what it depends on, as `--columns` takes it: `rubric_cover@20:4`.
+
+    A name of ir_measures is kept as it was typed.
+    """
+    if measure.spelling:
+        return measure.spelling
     cutoff = "" if measure.uses_labels else f"@{measure.cutoff}"
     return f"{measure.name}{cutoff}:{measure.min_grade}"
 

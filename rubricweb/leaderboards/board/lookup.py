@@ -2,14 +2,13 @@
 
 Measures by short names, as addresses and the command line have them: `cover-4`, `P_20:5`, `judgments/map`.
 
-A name may begin with whose labels it scores (`judgments/`, `grader-7/`) and end with the passages that it
-looks at (`@10`, for measures of items) and the lowest grade that counts (`:5`). What it leaves out is the
-board's. Scores of citations are named as `rubricweb.support.board` says: `support/precision`.
+A name may begin with whose labels it scores (`judgments/`, `grader-7/`); `grading.measures.names` reads the
+rest, in our spelling or ir_measures'. What it leaves out is the board's. Scores of citations are named as
+`rubricweb.support.board` says: `support/precision`.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +16,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from grading.errors import UnknownMeasure, UnknownSlice
-from grading.measures import registry
+from grading.measures import names, registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
 from grading.measures.cover import LabelMode
 from grading.topic_attributes import TopicSlice, find_slice
@@ -34,7 +33,6 @@ from rubricweb.support import board as support
 Word = TypeVar("Word", bound=StrEnum)
 MAX_COLUMNS = 20
 JUDGMENTS = "judgments"
-_TOKEN = re.compile(r"(?:(judgments|grader-[0-9]{1,9})/)?([A-Za-z0-9_.]+)(?:@([0-9]{1,6}))?(?::([0-9]))?")
 
 
 def find_grader(
@@ -217,12 +215,11 @@ def _listed(names: Iterable[str]) -> str:
 def tokens(text: str) -> tuple[str, ...]:
     """Return the names between commas or spaces, each once, with sets such as `rag24` spelled out.
 
-    >>> tokens("cover-4, P_20:5 cover-4")
-    ('cover-4', 'P_20:5')
+    >>> tokens("cover-4, P_20:5 cover-4, P(rel=2) @ 20")
+    ('cover-4', 'P_20:5', 'P(rel=2)@20')
     """
-    named = text.replace(",", " ").split()
     sets = registry.measure_sets()
-    return tuple(dict.fromkeys(token for name in named for token in sets.get(name, (name,))))
+    return tuple(dict.fromkeys(token for name in names.split(text) for token in sets.get(name, (name,))))
 
 
 def with_columns(spec: BoardSpec, text: str) -> BoardSpec:
@@ -246,34 +243,24 @@ def _usual(token: str) -> str:
     if token in registry.short_names():
         return token
     measure = parse_measure(token, MeasureSpec())
-    return measure.name if measure == MeasureSpec(measure.name) else token
+    return measure.name if measure == MeasureSpec(measure.name) and not measure.spelling else token
 
 
 def parse_measure(token: str, measure: MeasureSpec) -> MeasureSpec:
     """Return the measure that a name without a source stands for; what it leaves out is that of `measure`."""
-    if short := registry.short_names().get(token):
-        min_grade = short.min_grade or measure.min_grade
-        return replace(measure, name=short.name, cutoff=short.cutoff, min_grade=min_grade, relevant=0)
-    parts = _TOKEN.fullmatch(token)
-    if not parts or parts[1]:
-        available = ", ".join(registry.short_names())
-        text = (
-            f"{token!r} is no measure; examples are ndcg_cut_10, P_20:5; of short names there are {available}"
-        )
-        raise BoardError("measure", text)
-    named = replace(measure, name=canonical_name(parts[2]))
-    if parts[3] and named.uses_labels:
-        text = f"{token}: a measure of trec_eval has its cutoff in its name, as P_20 has"
-        raise BoardError("measure", text)
-    if parts[3]:
-        named = replace(named, cutoff=int(parts[3]))
-    if not parts[4]:
-        return named
-    min_grade = int(parts[4])
-    if not MIN_GRADE.lowest <= min_grade <= MIN_GRADE.highest:
-        text = f"{token}: grades count from {MIN_GRADE.lowest} to {MIN_GRADE.highest}"
-        raise BoardError("measure", text)
-    return replace(named, min_grade=min_grade, relevant=0)
+    try:
+        named = names.parse(token)
+    except UnknownMeasure as error:
+        raise BoardError("measure", str(error)) from error
+    return replace(
+        measure,
+        name=named.name,
+        cutoff=measure.cutoff if named.cutoff is None else named.cutoff,
+        min_grade=measure.min_grade if named.min_grade is None else named.min_grade,
+        relevant=measure.relevant if named.relevant is None else named.relevant,
+        is_judged_only=named.is_judged_only,
+        spelling=named.spelling,
+    )
 
 
 def distinct_labels(named: Iterable[tuple[str, MeasureSpec]]) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from grading.graders import registry as backends
 from grading.measures import registry
-from grading.measures.base import ItemMeasure
+from grading.measures.base import ItemMeasure, Threshold
 from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
@@ -23,6 +23,7 @@ from rubricweb.leaderboards.board.scores import items_stamp, n_hidden, n_secret
 Json = dict[str, object]
 
 LEFT_OUT = "left out"
+JUDGED_ONLY = "; passages without a label are taken out first"
 NO_TOPICS = "topics cannot be resampled for this measure"
 TESTS = {PairedTest.SIGN_FLIPS: "max-T test by sign flips", PairedTest.STUDENTISED: "studentised max-T test"}
 DEFINITIONS = {
@@ -208,6 +209,7 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
     stated = [
         ("collection", spec.collection.slug),
         ("measure", measure_name(spec)),
+        *([("measure, in other spelling", other)] if (other := spec.measure.other_name) else []),
         ("definition", DEFINITIONS[spec.measure.definition]),
         ("grader", _grader_words(config)),
         ("ratings", SOURCES[spec.source]),
@@ -223,7 +225,8 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
     if spec.uses_labels:
         stated.append(("order of a run", order))
     if spec.measure.uses_labels:
-        return [*stated, ("labels", labels(spec)), relevant(spec.measure)]
+        only = [("passages", "those with a label only")] if spec.measure.is_judged_only else []
+        return [*stated, ("labels", labels(spec)), relevant(spec.measure), *only]
     return [*stated, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
 
 
@@ -279,13 +282,17 @@ def uncertainty(board: Board) -> str:
 
 def relevant(measure: MeasureSpec) -> tuple[str, str]:
     """Return what labels are to a measure of trec_eval: gains, or relevant from one on."""
+    if measure.registered.threshold is Threshold.ANY:
+        return ("counted", "any label")
     return ("gains", "the labels") if measure.takes_gains else ("relevant", f"label >= {measure.level}")
 
 
 def column_stated(board: Board, place: int) -> str:
-    """Return, in words, everything that a further column depends on."""
+    """Return, in words, everything that a further column depends on, and its name in the other spelling."""
     column = board.spec.columns[place]
-    return f"{_column_basis(board.spec, column)}; {column_denominator(board, place)}"
+    other = "" if column.support else column.measure.other_name
+    named = f"; in other spelling {other}" if other else ""
+    return f"{_column_basis(board.spec, column)}; {column_denominator(board, place)}{named}"
 
 
 def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
@@ -293,14 +300,17 @@ def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
     if column.support:
         return column.support.stated
     if column.is_judgments:
-        use = "which are the gains" if measure.takes_gains else f"relevant from {measure.level}"
-        return f"human judgments, {use}"
+        name, value = relevant(measure)
+        use = f"{name}: {value}" if name != "gains" else "which are the gains"
+        use = f"relevant from {measure.level}" if name == "relevant" else use
+        return f"human judgments, {use}{JUDGED_ONLY if measure.is_judged_only else ''}"
     config, items = column.config, column.items_of_bank
     whose = f"by {config} (config {config.pk}), over {items}, " if config else ""
     if not measure.uses_labels:
         return f"{whose}grade >= {measure.min_grade}, first {measure.cutoff} passages"
     name, value = relevant(measure)
-    return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {value}"
+    only = JUDGED_ONLY if measure.is_judged_only else ""
+    return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {value}{only}"
 
 
 def _grader_words(config: GraderConfig) -> str:

@@ -22,7 +22,8 @@ from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.graders.calibration_cards import status
-from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table, ordered_otherwise
+from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
+from rubricweb.grades.trec_order import ordered_otherwise
 from rubricweb.leaderboards.board import (
     Board,
     BoardCorrelation,

@@ -27,11 +27,11 @@ from grading.types import MISSING, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades import scoring
 from rubricweb.grades.human_matrices import CheckedGrades, corrected
 from rubricweb.grades.human_models import Draw, HumanStamp
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
+from rubricweb.grades.trec_order import trec_rows
 from rubricweb.leaderboards.board import BoardSpec, EstimateSample, RunEstimate
 from rubricweb.leaderboards.board.estimated import (
     MOST_UNSAMPLED,
@@ -223,7 +223,7 @@ class _Topic:
 
     def _of_passages(self) -> _TopicUnits:
         measure, k = self.spec.measure, cutoff_of(self.spec)
-        ranked = scoring.trec_rows(self.pool, measure.trec_eval)[:, :k]
+        ranked = trec_rows(self.pool, measure.trec_eval)[:, :k]
         rows = np.unique(ranked[ranked >= 0])
         by_grader, by_people, is_rated = self._ratings(rows)
         turned = np.where(by_grader >= measure.min_grade, 0, measure.min_grade)

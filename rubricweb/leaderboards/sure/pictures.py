@@ -305,7 +305,8 @@ def thresholds(evidence: Evidence) -> Picture:
 
 
 def _at(other: Reference, spec: BoardSpec, grade: int) -> CorrelationCell:
-    measure = replace(spec.measure, min_grade=grade)
+    relevant = 0 if spec.measure.spelling else spec.measure.relevant  # `rel` of a name is a threshold, too
+    measure = replace(spec.measure, min_grade=grade, relevant=relevant, spelling="")
     return correlation_cell(scored_board(replace(spec, measure=measure)), other, [KENDALL])
 
 

@@ -121,6 +121,19 @@ def test_rag24_has_a_place_for_the_topic_only():
     ]
 
 
+def test_the_topic_is_filled_in_where_the_file_does_not_say_it(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    answer = first(Dialect.AUTOJUDGE)
+    write_responses(path, [answer], Dialect.RAG24, {answer.query_id: "How do bees find food?"})
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content["topic"] == "How do bees find food?"
+    assert "topic is not known" not in losses(answer, Dialect.RAG24, "How do bees find food?")
+    assert "topic is not known" in losses(answer, Dialect.RAG24)
+    assert "narrative" not in converted(answer, Dialect.DRAGUN, "Bees?")[0]["metadata"]
+    kept = converted(first(Dialect.RAG25), Dialect.RAG24, "Bees?")[0]
+    assert kept["topic"] == "Why do bees dance? I keep two hives."
+
+
 def test_dragun_allows_five_fields_of_metadata():
     content = written(Dialect.RAG24, Dialect.DRAGUN)
     assert content["metadata"] == {"run_id": "apiary", "topic_id": 2024}

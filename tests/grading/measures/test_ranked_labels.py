@@ -24,7 +24,7 @@ NUMBERS = {
 NAMES = [
     name
     for measure in registry.MEASURES
-    if isinstance(measure, LabelMeasure)
+    if isinstance(measure, LabelMeasure) and measure.name not in ("recip_rank_cut", "judged")
     for name in (
         [
             f"{measure.name}_{number}"
@@ -35,7 +35,7 @@ NAMES = [
         else [measure.name]
     )
 ]
-"""Every measure of labels, with several numbers where it takes one."""
+"""Every measure of trec_eval, with several numbers where it takes one."""
 
 
 def scores(labels, rankings, measure, *, level=1):

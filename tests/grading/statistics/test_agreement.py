@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grading.statistics.agreement import (
-    binarised,
-    cell_kappas,
     cohen_kappa,
     coincidences,
     contingency,
@@ -15,18 +13,7 @@ from grading.statistics.agreement import (
     weighted_kappa,
 )
 from grading.statistics.mean_intervals import mean_intervals, statistic_interval
-
-DL20 = np.array(
-    [
-        [64, 87, 80, 276],
-        [325, 522, 720, 1301],
-        [23, 35, 61, 255],
-        [14, 54, 120, 299],
-        [4, 14, 17, 75],
-        [216, 308, 942, 5574],
-    ]
-)
-"""RUBRIC on DL 2020: grades 5 to 0 by judgments 3 to 0 (the graded table of the ICTIR paper)."""
+from reproduce.rubric_agreement import DL20
 
 KRIPPENDORFF = np.array(
     [
@@ -50,19 +37,6 @@ def plain_kappa(table):
         sum(i == c for i, _ in pairs) / n * sum(j == c for _, j in pairs) / n for c in range(len(table))
     )
     return (seen - by_chance) / (1 - by_chance)
-
-
-def test_published_kappas():
-    assert cohen_kappa(np.array([[998, 2377], [668, 7343]])) == pytest.approx(0.25, abs=0.005)
-    assert cohen_kappa(np.array([[1211, 4095], [455, 5625]])) == pytest.approx(0.16, abs=0.005)
-    assert cohen_kappa(np.array([[1272, 3492], [394, 6228]])) == pytest.approx(0.23, abs=0.005)
-    assert cohen_kappa(np.array([[1910, 1117], [880, 2445]])) == pytest.approx(0.37, abs=0.005)
-
-
-def test_the_graded_table_collapses_to_the_binary_one():
-    assert binarised(DL20, n_rows=2, n_columns=2).tolist() == [[998, 2377], [668, 7343]]
-    assert cell_kappas(DL20)[5, 3] == pytest.approx(0.29, abs=0.005)
-    assert cell_kappas(DL20)[1, 0] == pytest.approx(0.10, abs=0.005)
 
 
 @given(squares)

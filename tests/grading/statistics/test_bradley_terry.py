@@ -1,27 +1,21 @@
 """Strengths from votes: published figures, other implementations, and what intervals and ranks hold."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from grading.statistics import bradley_terry
-from grading.statistics.bradley_terry import PRIOR_SD, Votes, least_certain_pairs, strengths
+from grading.statistics.bradley_terry import (
+    PRIOR_SD,
+    Votes,
+    half_tie_strengths,
+    least_certain_pairs,
+    strengths,
+)
 from grading.statistics.mean_intervals import MIN_TOPICS
-
-BASEBALL = {
-    # Agresti, Categorical Data Analysis, table 10.10: wins of the row's team against the column's, 1987.
-    "Milwaukee": [0, 7, 9, 7, 7, 9, 11],
-    "Detroit": [6, 0, 7, 5, 11, 9, 9],
-    "Toronto": [4, 6, 0, 7, 7, 8, 12],
-    "New York": [6, 8, 6, 0, 6, 7, 10],
-    "Boston": [6, 2, 6, 7, 0, 7, 12],
-    "Cleveland": [4, 4, 5, 6, 6, 0, 6],
-    "Baltimore": [2, 4, 1, 3, 1, 7, 0],
-}
-PUBLISHED = [1.58, 1.44, 1.29, 1.25, 1.11, 0.68, 0.0]
+from reproduce.arena_strengths import ARENA_RANK, BASEBALL, PUBLISHED
 
 
 def votes_of(rows):
@@ -60,7 +54,7 @@ def test_strengths_equal_those_of_arena_rank(monkeypatch):
     The package itself needs jax; `arena_rank.json` says how its figures were made.
     """
     monkeypatch.setattr(bradley_terry, "PRIOR_SD", 1e3)
-    expected = json.loads(Path(__file__).with_name("arena_rank.json").read_text())
+    expected = json.loads(ARENA_RANK.read_text())
     first, second, outcome, lengths = np.array(expected["votes"]).T
     numbers = np.arange(lengths.size)
     votes = Votes(*(column.astype(int) for column in (first, second, outcome)), numbers, numbers)
@@ -68,6 +62,22 @@ def test_strengths_equal_those_of_arena_rank(monkeypatch):
     assert plain.strength == pytest.approx(expected["ratings"], abs=2e-6)
     assert equal.strength == pytest.approx(expected["at_equal_length"]["ratings"], abs=2e-6)
     assert equal.length.slope == pytest.approx(expected["at_equal_length"]["slope"], abs=2e-6)
+
+
+def test_strengths_with_half_ties_count_a_tie_as_half_a_win():
+    """Each vote twice, a tie once for either side, is the same without ties."""
+    votes = drawn_votes(np.random.default_rng(3), np.array([0.8, 0.1, -0.9]), 0.2, topics=10, per_topic=9)
+    twice = Votes(*(np.repeat(column, 2) for column in votes))
+    sides = np.tile([1, -1], len(votes.outcome))
+    decided = twice._replace(outcome=np.where(twice.outcome == 0, sides, twice.outcome))
+    assert half_tie_strengths(votes, 3) == pytest.approx(half_tie_strengths(decided, 3), abs=1e-9)
+
+
+def test_strengths_with_half_ties_are_undefined_without_a_way_back():
+    votes = votes_of([(0, 1, 1, 0, 0), (1, 2, 0, 0, 0)])
+    assert np.isnan(half_tie_strengths(votes, 3)).all()
+    with pytest.raises(ValueError, match="no votes"):
+        half_tie_strengths(Votes(*(np.array([], dtype=int) for _ in range(5))), 3)
 
 
 def test_another_optimiser_finds_the_same_strengths_and_ties():

@@ -34,6 +34,7 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
             "eval.measures.yml",
         )
     },
+    "exports:graded": {"": {"rankings": "1"}},
     "exports:human-grades": {form: {"file": form} for form in ("jsonl", "tsv")},
     "exports:random-cells": {form: {"file": form} for form in ("jsonl", "tsv")},
     "exports:flags": {form: {"format": form} for form in ("jsonl", "tsv")},
@@ -43,7 +44,10 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
     "exports:topics-file": {each.name: {"format": each.name} for each in TOPIC_FORMATS},
     "exports:run-file": {form: {"format": form} for form in ("trec-run", "rag25", "autojudge")},
     "exports:support": {form: {} for form in ("scores", "qrels", "jsonl")},
-    "arena:votes-file": {form: {} for form in ("csv", "tsv", "json", "jsonl")},
+    "arena:votes-file": {
+        **{form: {} for form in ("csv", "tsv", "json", "jsonl")},
+        "battles": {"named": "on"},
+    },
     "arena:board-file": {form: {} for form in ("csv", "tsv", "json")},
     "corpus:audit-file": {form: {} for form in ("csv", "tsv")},
     "leaderboards:plot": {"": {}},

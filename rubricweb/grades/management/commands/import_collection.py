@@ -53,6 +53,7 @@ REPEATED_FILES = {
     "autojudge-annotate export them; repeatable",
     "--flags": "flags and comments as Export wrote them; repeatable",
     "--votes": "votes on answers as the vote board wrote them, event by event; repeatable",
+    "--battles": "battles of an arena, one vote a line: model_a, model_b, winner and more; repeatable",
     "--support-labels": "labels of support by answer, as NIST and RAGDoll have them, with --by; or as Export "
     "wrote them; repeatable",
     "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
@@ -200,6 +201,8 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         ratings=tuple(options["ratings"]),
         flags=tuple(options["flags"]),
         votes=tuple(options["votes"]),
+        battles=tuple(options["battles"]),
+        voter=options["voter"].strip(),
         support=tuple(options["support_labels"]),
         after_prediction_of=options["after_prediction_of"].strip(),
         nugget_grader=options["nugget_grader"].strip(),
@@ -221,6 +224,8 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     """Add the options on what files of other tools do not state themselves."""
     text = "who made the --nugget-grades (%(default)s)"
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
+    text = "who voted in --battles, a person or a model, where a line has no judge (default: refused)"
+    parser.add_argument("--voter", default="", metavar="NAME", help=text)
     text = "the judge who gave the labels of the --labels before or after it; repeatable"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
     text = (
@@ -257,6 +262,7 @@ def _check(slug: str, files: ImportFiles) -> None:
         files.flags,
         files.votes,
         files.support,
+        files.battles,
         files.banks,
         files.runs,
         files.responses,
@@ -307,7 +313,7 @@ def _paths_of(files: ImportFiles) -> list[Path]:
     named = [files.queries, files.qrels, files.official, files.runs, *files.run_files]
     named += [files.labels, files.labels_of, *files.judge_labels, *files.assignments]
     named += [*files.passages, *files.graded, *files.nugget_grades, *files.banks, *files.responses]
-    named += [*files.ratings, *files.flags, *files.votes, *files.support]
+    named += [*files.ratings, *files.flags, *files.votes, *files.support, *files.battles]
     paths = [path for path in named if path]
     inside = [path for folder in paths if folder.is_dir() for path in folder.iterdir()]
     return [path for path in (*paths, *inside) if path.is_file()]

@@ -41,12 +41,12 @@ class Command(OperatorCommand):
         add_comparing_arguments(parser)
         text = "official leaderboards as import_collection takes them; default: those of the collection"
         parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=text)
-        text = "which measure of --official files that are trec_eval summaries (ndcg_cut_10, or map)"
+        text = "which measure of --official files that have several (ndcg_cut_10, or map)"
         parser.add_argument("--official-measure", default="", metavar="M", help=text)
         text = "'judgments', or the name of an official leaderboard of the collection; repeatable"
         parser.add_argument("--against", action="append", default=[], metavar="NAME", help=text)
         default = ", ".join(registry.COMPARED)
-        text = f"a measure as boards name it (cover-4, P_20:5); repeatable; default: {default}"
+        text = f"a measure as boards name it (cover-4, P_20:5, nDCG@10); repeatable; default: {default}"
         parser.add_argument("--measure", action="append", default=[], metavar="M", help=text)
         text = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
         parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=text)

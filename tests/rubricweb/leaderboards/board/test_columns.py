@@ -51,7 +51,7 @@ def test_names(token, expected):
         ("rubric_cover:0", "grades count from 1 to 5"),
         ("foo", "no measure 'foo'; known are"),
         ("judgments/map", "is no measure"),
-        ("a b", "is no measure; examples are"),
+        ("a b", "is no measure; the nearest is"),
     ],
 )
 def test_what_is_no_name(token, told):
@@ -197,3 +197,44 @@ def test_a_column_of_the_list_stands_on_the_page_and_in_all_files(made, viewer, 
     assert [head.label for head in page.context["heads"]] == ["Score", "Answered"]
     cells = [line.numbers[-1] for line in page.context["lines"]]
     assert [cell.value for cell in cells] == sorted(map(str, values), reverse=True)
+
+
+def test_columns_by_ir_measures_names_are_shown_as_typed_and_files_have_both(made):
+    judge(made)
+    words = "judgments/P(rel=2) @ 1, judgments/P_1:2, AP(rel=4)"
+    spec = spec_of(made, words, lookup.parse_measure("nDCG @ 10", BASE))
+    board = selectors.board(spec)
+    document, tsv = files.document(board), files.tsv_lines(board)
+
+    assert [column.token for column in spec.columns] == [
+        "judgments/P(rel=2)@1",
+        "judgments/P_1:2",
+        "AP(rel=4)",
+    ]
+    assert [column.label for column in spec.columns][::2] == ["P(rel=2)@1 by judgments", "AP(rel=4)"]
+    first, second = ({row.run_tag: row.others[n].score for row in board.rows} for n in (0, 1))
+    assert first == second
+    assert (document["measure"], document["ir_measures"]) == ("ndcg_cut_10", "nDCG@10")
+    assert document["measure_label"] == provenance.measure_name(spec) == "nDCG@10"
+    assert [(c["measure"], c["ir_measures"]) for c in document["columns"]] == [
+        ("P_1", "P(rel=2)@1"),
+        ("P_1", "P(rel=2)@1"),
+        ("map", "AP(rel=4)"),
+    ]
+    assert {"# measure: nDCG@10", "# measure, in other spelling: ndcg_cut_10"} <= set(tsv)
+    assert any(line.startswith("# AP(rel=4): ") and "in other spelling map" in line for line in tsv)
+
+
+def test_a_name_of_ir_measures_has_a_first_relevant_label_of_its_own(made):
+    """1 where it names none, whatever the collection's is."""
+    judge(made)
+    assert made.collection.min_relevant == 2
+    columns = spec_of(made, "judgments/P@1 judgments/P_1").columns
+    assert [column.measure.level for column in columns] == [1, 2]
+
+
+def test_a_measure_of_judged_passages_only_says_so(made):
+    judge(made)
+    spec = spec_of(made, "judgments/P(judged_only=True)@1")
+    board = selectors.board(spec)
+    assert "passages without a label are taken out first" in provenance.column_stated(board, 0)

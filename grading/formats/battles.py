@@ -1,0 +1,202 @@
+"""Battles of two models as the arenas publish them: `model_a,model_b,winner`, as CSV or JSON lines.
+
+One line is one vote, and model_a is the answer that was shown on the left. `winner` is `model_a`, `model_b`,
+`tie` or that both were bad, of which arenas have three spellings. arena-rank counts every other word as a
+tie, so that a misspelled winner changes a board in silence: here it is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from grading.errors import BadFormat
+from grading.formats.base import Content, Format, Sample
+from grading.formats.events import Verdict
+from grading.formats.json_lines import JsonDict, encode_json, in_words, json_object
+from grading.formats.reading import lines, write_lines
+from grading.formats.tables import with_formula, without_formula
+
+MODELS = ("model_a", "model_b")
+REQUIRED = (*MODELS, "winner")
+TOPIC_KEYS = ("question_id", "topic_id", "narrative_id", "qid", "query_id")
+VOTER_KEYS = ("judge", "voter")
+ASPECTS = ("answer", "evidence")
+WORDS = {
+    "model_a": Verdict.LEFT,
+    "model_b": Verdict.RIGHT,
+    "tie": Verdict.TIE,
+    "both_bad": Verdict.BOTH_BAD,
+    "tie (bothbad)": Verdict.BOTH_BAD,
+    "Tie (Both Bad)": Verdict.BOTH_BAD,
+}
+"""What `winner` may be; the first word of each verdict is arena-rank's, which is written."""
+WORD_OF = {verdict: word for word, verdict in reversed(WORDS.items())}
+_SHAPE = "an object with model_a, model_b and winner"
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaBattle:
+    """One vote on two models, with the columns beside it in the file's order."""
+
+    model_a: str
+    """Shown on the left."""
+    model_b: str
+    winner: str
+    """The word of the file."""
+    columns: Mapping[str, object] = field(default_factory=dict)
+    line: int = field(default=0, compare=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        return WORDS[self.winner]
+
+    @property
+    def query_id(self) -> str:
+        """The topic that the answers are to; empty where the file names none."""
+        return _named(self.columns, TOPIC_KEYS)
+
+    @property
+    def voter(self) -> str:
+        """Who voted, a person or a model; empty where the file names nobody."""
+        return _named(self.columns, VOTER_KEYS)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """All columns, those that every file has first."""
+        return {"model_a": self.model_a, "model_b": self.model_b, "winner": self.winner, **self.columns}
+
+
+def read_csv(path: Path) -> Iterator[ArenaBattle]:
+    """Yield the battles in the file's order. Raises `BadFormat` with file and line."""
+    rows = _rows(path)
+    line, header = next(rows)
+    twice = [name for name in header if header.count(name) > 1]
+    if missing := [name for name in REQUIRED if name not in header]:
+        problem = f"no column {missing[0]}, expected {', '.join(REQUIRED)} and more"
+        raise BadFormat(problem, file=path.name, line=line)
+    if twice:
+        raise BadFormat(f"the column {twice[0]!r} twice, expected it once", file=path.name, line=line)
+    for number, cells in rows:
+        if len(cells) != len(header):
+            problem = f"{len(cells)} columns, expected {len(header)}: {', '.join(header)}"
+            raise BadFormat(problem, file=path.name, line=number)
+        values = dict(zip(header, map(with_formula, cells), strict=True))
+        yield _placed(path, number, values)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of a record's first line, and its cells."""
+    texts = (f"{text}\n" for _, text in lines(path))
+    reader, line = csv.reader(texts, strict=True), 1
+    try:
+        for cells in reader:
+            if not cells:
+                raise BadFormat("a blank line, expected a battle", file=path.name, line=line)
+            yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        problem = f"no CSV ({error}), expected columns parted by commas"
+        raise BadFormat(problem, file=path.name, line=line) from error
+
+
+def read_json(path: Path) -> Iterator[ArenaBattle]:
+    """Yield the battles in the file's order. Raises `BadFormat` with file and line."""
+    for number, text in lines(path):
+        try:
+            values = json_object(text, shape=_SHAPE)
+        except BadFormat as error:
+            raise BadFormat(error.problem, file=path.name, line=number) from error
+        yield _placed(path, number, values)
+
+
+def _placed(path: Path, line: int, values: JsonDict) -> ArenaBattle:
+    try:
+        return _battle(values, line)
+    except BadFormat as error:
+        raise BadFormat(error.problem, file=path.name, line=line) from error
+
+
+def _battle(values: JsonDict, line: int) -> ArenaBattle:
+    """Return the battle. Raises `BadFormat` without a place."""
+    for name in REQUIRED:
+        if not isinstance(values.get(name), str) or not (values[name].strip() or name == "winner"):
+            is_text = isinstance(values.get(name), str)
+            given = "missing" if name not in values else "empty" if is_text else in_words(values[name])
+            raise BadFormat(f"{name} is {given}, expected text")
+    first, second, winner = (values[name] for name in REQUIRED)
+    if winner not in WORDS:
+        raise BadFormat(f"winner is {winner!r}, expected {', '.join(WORDS)}")
+    if first == second:
+        raise BadFormat(f"{first} against itself, expected two models")
+    if values.get("aspect", ASPECTS[0]) not in ASPECTS:
+        raise BadFormat(f"aspect is {values['aspect']!r}, expected {' or '.join(ASPECTS)}")
+    for keys in (TOPIC_KEYS, VOTER_KEYS):
+        _check_ids(values, keys)
+    columns = {name: value for name, value in values.items() if name not in REQUIRED}
+    return ArenaBattle(first, second, winner, columns, line)
+
+
+def _check_ids(values: JsonDict, keys: tuple[str, ...]) -> None:
+    given = {name: values[name] for name in keys if values.get(name) not in (None, "")}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise BadFormat(f"{name} is {in_words(value)}, expected text or a whole number")
+    if len({str(value) for value in given.values()}) > 1:
+        stated = " and ".join(f"{name} {str(value)!r}" for name, value in given.items())
+        raise BadFormat(f"{stated} differ, expected one of them or both alike")
+
+
+def _named(columns: Mapping[str, object], keys: tuple[str, ...]) -> str:
+    return next((str(columns[key]).strip() for key in keys if columns.get(key) not in (None, "")), "")
+
+
+def write_json(path: Path, battles: Iterable[ArenaBattle]) -> None:
+    """Write JSON lines: model_a, model_b and winner first."""
+    write_lines(path, (encode_json(battle.fields) for battle in battles))
+
+
+def write_csv(path: Path, battles: Iterable[ArenaBattle]) -> None:
+    """Write one header line and a line a battle, as `csv_lines` does."""
+    write_lines(path, (line.encode() for line in csv_lines(battles)))
+
+
+def csv_lines(battles: Iterable[ArenaBattle]) -> Iterator[str]:
+    """Yield the header and a line a battle; columns that some battles lack are empty there.
+
+    Texts that a spreadsheet would take for formulas begin with an apostrophe, which `read_csv` takes off.
+    """
+    rows = [battle.fields for battle in battles]
+    names = list(dict.fromkeys([*REQUIRED, *(name for row in rows for name in row)]))
+    for cells in (names, *([_cell(row.get(name)) for name in names] for row in rows)):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        yield line.getvalue().removesuffix("\n")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return without_formula(value if isinstance(value, str) else encode_json(value).decode())
+
+
+def _is_csv(sample: Sample) -> bool:
+    header = {name.strip('"') for name in sample.lines[0].split(",")}
+    return not sample.is_json and header.issuperset(REQUIRED)
+
+
+def _is_json(sample: Sample) -> bool:
+    return sample.first_object.keys() >= set(REQUIRED)
+
+
+_format = partial(Format, content=Content.BATTLES, is_lossless=True, source="LMArena, arena-rank")
+CSV, JSON = FORMATS = (
+    _format("arena-csv", "Arena battles (CSV)", recognises=_is_csv, read=read_csv, write=write_csv),
+    _format(
+        "arena-jsonl", "Arena battles (JSON lines)", recognises=_is_json, read=read_json, write=write_json
+    ),
+)

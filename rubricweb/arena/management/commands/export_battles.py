@@ -1,0 +1,42 @@
+"""Write the votes of a collection as battles, as other arenas publish them."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from grading.formats.battles import csv_lines, write_csv, write_json
+from rubricweb.arena.answers import Verdict
+from rubricweb.arena.battle_files import arena_battles
+from rubricweb.core.reader import OperatorCommand
+from rubricweb.corpus.command_arguments import collection_named, writing
+from rubricweb.corpus.pseudonyms import naming
+
+
+class Command(OperatorCommand):
+    requires_system_checks = ()  # they load every page
+    help = (
+        "Write the votes of the collection SLUG that count as battles (model_a, model_b, winner, question_id "
+        "and more), a line a vote, sides as shown. Votes on answers and on evidence are a file each."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        text = "whose votes: on answers (%(default)s) or on evidence"
+        parser.add_argument("--on", type=Verdict, choices=list(Verdict), default=Verdict.ANSWER, help=text)
+        parser.add_argument("--named", action="store_true", help="with votes of people who knew the names")
+        text = "call people by their user names (default: pseudonyms)"
+        parser.add_argument("--names", action="store_true", help=text)
+        text = "CSV, or JSON lines for a name in .jsonl; default: standard output"
+        parser.add_argument("--out", type=Path, metavar="FILE", help=text)
+
+    def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        collection, out = collection_named(slug), options["out"]
+        name = naming(collection, with_names=options["names"])
+        battles = list(arena_battles(collection, options["on"], name, with_named=options["named"]))
+        if out is None:
+            self.stdout.write("\n".join(csv_lines(battles)))
+        else:
+            write = write_json if ".jsonl" in out.suffixes else write_csv
+            with writing(out):
+                write(out, battles)
+        self.stderr.write(f"{len(battles):,} votes on {options['on']}")
