@@ -104,7 +104,7 @@ class ImportFiles:
     authors: Mapping[Path, str] = field(default_factory=dict)
     """Who made what is in files that name nobody, such as `judge_labels`: `people`, or a grader's name."""
     after_prediction_of: str = ""
-    """The model whose labels of support the `authors` corrected; empty where they labelled from scratch."""
+    """The model whose predictions these authors corrected; empty where they labelled from scratch."""
     nugget_grader: str = NUGGET_GRADER
     """Name of the grader of `nugget_grades`, which the files lack."""
     banks: tuple[Path, ...] = ()

@@ -293,7 +293,7 @@ def test_the_browser_asks_whose_labels_they_are_imports_and_undoes(sea, client_o
     file, options = batch.files.get(), {"bank_name": "main"}
     client.post(f"{page}{batch.pk}/files/{file.pk}/", {"deed": "author", "author": "people"})
     assert not worked(batch).problem
-    client.post(f"{page}{batch.pk}/start/", {"bank_name": "main"})
+    client.post(f"{page}{batch.pk}/start/", options)
     assert worked(batch).is_imported
     assert rows_of(sea)["gamma"].precision.value == 0.75
     client.post(f"{page}{batch.pk}/undo/")

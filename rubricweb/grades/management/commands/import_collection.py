@@ -137,7 +137,7 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
 def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
     """Return who made the labels or assignments of each file.
 
-    Raises CommandError for a file without a name; labels of support may say themselves whose they are.
+    Raises CommandError for a file without a name.
     """
     files, by = options["assignments"] + options["support_labels"], [name.strip() for name in options["by"]]
     if (options["assignments"] or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
@@ -204,6 +204,7 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         battles=tuple(options["battles"]),
         voter=options["voter"].strip(),
         support=tuple(options["support_labels"]),
+        authors=_authors(options),
         after_prediction_of=options["after_prediction_of"].strip(),
         nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
