@@ -198,7 +198,7 @@ class AnswerImporter:
         if not name:
             raise at.error(
                 "labels without an author, which the file does not name, "
-                "expected people or a model's name (--by, or Labels by)"
+                "expected people or a model's name (--by, or By beside the file)"
             )
         if after := self._work.after_prediction_of:
             fitting_name(after, what="the name of what predicted", at=at, limit=LIMITS["llm"])
