@@ -12,10 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from rubricweb.banks.actions import retire_item
-from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.official import put_official_board
-from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.leaderboards import board_page, plots, rank_changes
 from rubricweb.leaderboards.board import columns, selectors
@@ -215,28 +213,6 @@ def test_a_version_of_another_bank_is_refused(made, viewer, client_of):
     )
     board = client_of(viewer).get(BOARD, {"version": mine.pk})
     assert "version 1: Mine" in text_of(board)
-
-
-def test_cells_that_people_checked_are_counted(made, viewer, assessor, client_of):
-    cell = Cell.of(made.items["t1"][0], made.passages["d1"])
-    rate_cell(cell, rating=5, by=assessor, seen=0)
-    response = client_of(viewer).get(BOARD)
-
-    assert "Checked by people 12 % 1 of 8 pairs of a passage and a question." in text_of(response)
-    assert "No estimate of people's scores: no campaign drew pairs for it." in text_of(response)
-    humans = client_of(viewer).get(BOARD, {"source": "humans"})
-    assert "ratings people only" in text_of(humans)
-
-
-def test_a_check_is_offered_where_nobody_has_rated_yet(made, developer, client_of):
-    page = text_of(client_of(developer).get(BOARD))
-    assert "Checked by people 0 % None yet. To rate all takes" in page
-    assert "Start a check" in page
-
-    ItemRevision.objects.filter(items__bank=made.bank).update(text="")
-    page = text_of(client_of(developer).get(BOARD))
-    assert "None yet. Nobody can rate questions that have only ids." in page
-    assert "Start a check" not in page
 
 
 def test_rows_that_a_job_will_change_are_greyed(made, viewer, client_of):
