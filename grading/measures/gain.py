@@ -248,14 +248,20 @@ def alpha_ndcg(
     ideal = _ideal(_by_id_descending(reached, doc_ids), cutoff)
     if ideal == 0:
         return np.full(len(ranked), np.nan)
-    return _gains(take_rows(reached, ranked[:, :cutoff])) / ideal
+    gains = novel_gains(take_rows(reached, ranked[:, :cutoff]))
+    return np.asarray(gains @ discounts(gains.shape[1])) / ideal
 
 
-def _gains(covered: Mask) -> Floats:
-    """Return the discounted gains of rankings of shape (runs, depth, items)."""
+def novel_gains(covered: Mask) -> Floats:
+    """Return what the passage at each rank adds, shape (runs, depth), of coverings (runs, depth, items).
+
+    It gains 1 for an item that none above it covers, (1 - ALPHA) after one, (1 - ALPHA) squared after two.
+
+    >>> novel_gains(np.array([[[True, True], [True, False]]])).tolist()
+    [[2.0, 0.5]]
+    """
     earlier: NDArray[np.int64] = np.cumsum(covered, axis=1) - covered
-    gains = np.where(covered, (1 - ALPHA) ** earlier, 0.0).sum(axis=2)
-    return np.asarray(gains @ discounts(covered.shape[1]))
+    return np.asarray(np.where(covered, (1 - ALPHA) ** earlier, 0.0).sum(axis=2))
 
 
 def _by_id_descending(reached: Mask, doc_ids: Sequence[str]) -> Mask:

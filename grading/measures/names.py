@@ -87,6 +87,7 @@ _NDCG: Arguments = {JUDGED_ONLY: _yes_or_no, "dcg": partial(_only, value="log2")
 _SET_P: Arguments = {**_USUAL, "relative": partial(_only, value="False")}
 _SET_F: Arguments = {**_USUAL, "beta": partial(_only, value="1.0")}
 _ALPHA: Arguments = {REL: _whole_number, "alpha": partial(_only, value="0.5")}
+_NRBP: Arguments = {**_ALPHA, "beta": partial(_only, value="0.5")}
 SPELLINGS = (
     Spelling("nDCG", "ndcg", "ndcg_cut", _NDCG, aliases=("NDCG",)),
     Spelling("AP", "map", "map_cut", _USUAL, aliases=("MAP",)),
@@ -106,6 +107,8 @@ SPELLINGS = (
     Spelling("Judged", "", "judged"),
     Spelling("alpha_nDCG", "", "alpha_ndcg", _ALPHA, aliases=("\N{GREEK SMALL LETTER ALPHA}_nDCG",)),
     Spelling("StRecall", "", "normalised_cover", _REL),
+    Spelling("ERR_IA", "", "err_ia", _REL),
+    Spelling("NRBP", "nrbp", "", _NRBP),
 )
 """Measures of ir_measures that are computed here; the first of one name here is the one that files have."""
 ABSENT = {
@@ -117,11 +120,9 @@ ABSENT = {
     "SDCG": "nDCG",
     "BPM": "P",
     "Accuracy": "P",
-    "ERR_IA": "alpha_nDCG",
-    "nERR_IA": "alpha_nDCG",
+    "nERR_IA": "ERR_IA",
     "alpha_DCG": "alpha_nDCG",
-    "NRBP": "alpha_nDCG",
-    "nNRBP": "alpha_nDCG",
+    "nNRBP": "NRBP",
     "AP_IA": "AP",
     "P_IA": "P",
     **{f"NERR{number}": "nDCG" for number in range(8, 12)},
@@ -216,7 +217,7 @@ def _foreign(text: str, name: str, arguments: str | None, at: str | None) -> Mea
     if is_of_items:
         if not MIN_GRADE.lowest <= relevant <= MIN_GRADE.highest:
             raise UnknownMeasure(f"{text}: grades count from {MIN_GRADE.lowest} to {MIN_GRADE.highest}")
-        return MeasureName(ours, int(cutoff), relevant, 0, spelling=text)
+        return MeasureName(ours, int(cutoff or CUTOFF.default), relevant, 0, spelling=text)
     if REL in values and not relevant:
         raise UnknownMeasure(f"{text}: rel is 0, expected 1 or more; the nearest is {_with_cutoff(name, at)}")
     is_judged_only = bool(values.get(JUDGED_ONLY))
@@ -324,7 +325,9 @@ def in_ir_measures(
     if spelling is None:
         return ""
     is_of_items = isinstance(named.measure, ItemMeasure)
-    number: object = cutoff if is_of_items else named.cutoff
+    if is_of_items and not spelling.cut and cutoff < CUTOFF.default:  # NRBP looks at all ranks
+        return ""
+    number: object = cutoff if is_of_items and spelling.cut else named.cutoff
     if named.measure.name == "iprec_at_recall":
         number = named.share
     rel = min_grade if is_of_items else level

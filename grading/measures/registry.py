@@ -32,6 +32,7 @@ from grading.measures.base import (
 )
 from grading.measures.cover import NORMALISED_COVER, NUGGET_SCORES, RUBRIC_COVER, WEIGHTED_COVER
 from grading.measures.gain import ALPHA_NDCG, GAIN_MEASURES, NDCG, NDCG_CUT
+from grading.measures.intents import D_SHARP_NDCG, ERR_IA, NRBP
 from grading.measures.precision_recall import (
     AVERAGE_PRECISION,
     AVERAGE_PRECISION_CUT,
@@ -54,6 +55,9 @@ MEASURES: tuple[Measure, ...] = (
     NORMALISED_COVER,
     WEIGHTED_COVER,
     ALPHA_NDCG,
+    ERR_IA,
+    NRBP,
+    D_SHARP_NDCG,
     *NUGGET_SCORES,
     NDCG_CUT,
     PRECISION,

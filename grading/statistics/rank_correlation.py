@@ -1,6 +1,7 @@
-"""Rank correlation of two leaderboards over the runs in both.
+"""Correlation of two leaderboards over the runs in both.
 
-Spearman and Kendall tau-b (average ranks for ties), and tau-AP, which weighs the top.
+Of the order of runs: Spearman and Kendall tau-b (average ranks for ties), and tau-AP, which weighs the top.
+Of their scores: Pearson.
 """
 
 from __future__ import annotations
@@ -41,6 +42,12 @@ class Coefficient(StrEnum):
     SPEARMAN = "spearman"
     KENDALL = "kendall"
     TAU_AP = "tau_ap"
+    PEARSON = "pearson"
+
+    @property
+    def is_of_order(self) -> bool:
+        """Whether only the order of the runs counts, and not how far apart they are."""
+        return self is not Coefficient.PEARSON
 
 
 def from_ranks(ranks: Mapping[str, float]) -> dict[str, float]:
@@ -95,6 +102,15 @@ def tau_ap(board: Board, official: Board) -> Correlation:
     0.7778
     """
     return correlate(board, official, Coefficient.TAU_AP)
+
+
+def pearson(first: Board, second: Board) -> Correlation:
+    """Return Pearson's r of the scores themselves; of a board of ranks, its ranks are the scores.
+
+    >>> round(pearson({"a": 3, "b": 2, "c": 1, "d": 0}, {"a": 9, "b": 2, "c": 1, "d": 0}).value, 4)
+    0.8854
+    """
+    return correlate(first, second, Coefficient.PEARSON)
 
 
 def official_top(official: Mapping[str, float], k: int) -> dict[str, float]:
@@ -195,7 +211,13 @@ def _spearmans(x: Floats, y: Floats) -> Floats:
     return _cosines(*(_orders(scores).sum(axis=-1) for scores in (x, y)))
 
 
-def _cosines(x: NDArray[np.float32], y: NDArray[np.float32]) -> Floats:
+def _pearsons(x: Floats, y: Floats) -> Floats:
+    is_void = (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
+    values = _cosines(*(scores - scores.mean(axis=-1, keepdims=True) for scores in (x, y)))
+    return np.asarray(np.where(is_void, np.nan, values))
+
+
+def _cosines(x: Floats | NDArray[np.float32], y: Floats | NDArray[np.float32]) -> Floats:
     both, ours, theirs = (np.einsum("ij,ij->i", *pair, dtype=np.float64) for pair in ((x, y), (x, x), (y, y)))
     return divide(both, np.sqrt(ours * theirs))
 
@@ -223,4 +245,5 @@ _BY_ROW: Mapping[Coefficient, Callable[[Floats, Floats], Floats]] = {
     Coefficient.SPEARMAN: _spearmans,
     Coefficient.KENDALL: _kendalls,
     Coefficient.TAU_AP: _tau_aps,
+    Coefficient.PEARSON: _pearsons,
 }

@@ -315,6 +315,8 @@ def _agreement(other: BoardCorrelation, current: Board, name: str) -> dict[str, 
         "measure": other.measure,
         "n_runs": other.kendall.n,
         "tau": other.kendall.value if enough else None,
+        "rho": other.spearman.value,
+        "r": other.pearson.value,
         "reason": other.kendall.reason if enough else "",
         "scatter": plots.scatter(pairs, first, (other.measure, name)) if len(pairs) > 1 else None,
     }

@@ -277,9 +277,12 @@ class Comparison:
         return [row for row in self.columns if row.measure == measure]
 
     def wins(self, place: int) -> int:
-        """Return the measures of which the row is best, or as good, by every coefficient."""
-        measures = {row.measure for row in self.columns}
-        return sum(all(row.as_good[place] for row in self.of(measure)) for measure in measures)
+        """Return the measures of which the row is best, or as good, by every rank correlation."""
+        by_measure: dict[str, list[bool]] = {}
+        for row in self.columns:
+            if row.coefficient.is_of_order:
+                by_measure.setdefault(row.measure, []).append(row.as_good[place])
+        return sum(map(all, by_measure.values()))
 
 
 def compared(rows: Sequence[MetaRow], spec: MetaSpec, coefficients: Iterable[Coefficient]) -> Comparison:

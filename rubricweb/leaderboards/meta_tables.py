@@ -34,9 +34,19 @@ from rubricweb.leaderboards.meta import (
 
 Json = dict[str, object]
 
-WINS = "measures of which the row is best, or as good, by every coefficient shown"
-SIGNS = {Coefficient.SPEARMAN: "S", Coefficient.KENDALL: "K", Coefficient.TAU_AP: "AP"}
-NAMES = {Coefficient.SPEARMAN: "Spearman", Coefficient.KENDALL: "Kendall", Coefficient.TAU_AP: "tau-AP"}
+WINS = "measures of which the row is best, or as good, by every rank correlation shown"
+SIGNS = {
+    Coefficient.SPEARMAN: "S",
+    Coefficient.KENDALL: "K",
+    Coefficient.TAU_AP: "AP",
+    Coefficient.PEARSON: "r",
+}
+NAMES = {
+    Coefficient.SPEARMAN: "Spearman",
+    Coefficient.KENDALL: "Kendall",
+    Coefficient.TAU_AP: "tau-AP",
+    Coefficient.PEARSON: "Pearson",
+}
 NO_MEANING = "this measure has no meaning for this grader"
 LABELS = ("Evaluation", "Rubric", "\N{GREATER-THAN OR EQUAL TO}")
 
@@ -188,6 +198,7 @@ def comparison(compared: Comparison, against: str) -> PrintedTable:
     notes = (
         f"Correlation of the order of runs with {against}{_top(compared.spec)}",
         "S: Spearman's rho, K: Kendall's tau-b, AP: tau-AP; tied runs take average ranks",
+        "r: Pearson's, of the scores",
         f"wins: {WINS}",
         void(compared.rows),
         f"RubricWeb {__version__}",

@@ -87,6 +87,7 @@ class CorrelationDocument(serializers.Serializer[Any]):
     measure = serializers.CharField()
     spearman = serializers.DictField(help_text="`value`, `runs`, and the `reason` where there is no value.")
     kendall = serializers.DictField()
+    pearson = serializers.DictField(help_text="Of the scores; of an official board of ranks, with its ranks.")
 
 
 class LeaderboardDocument(serializers.Serializer[Any]):

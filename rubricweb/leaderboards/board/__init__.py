@@ -257,6 +257,7 @@ class BoardCorrelation:
     measure: str
     spearman: Correlation
     kendall: Correlation
+    pearson: Correlation
     scores: tuple[tuple[str, float], ...] = ()
     """By the other board: pairs of run and score."""
 

@@ -75,7 +75,11 @@ def tsv_lines(board: Board) -> list[str]:
     statements += [
         (f"{name} with {correlation.against} ({correlation.measure})", f"{_value(value)} over {value.n} runs")
         for correlation in board.correlations
-        for name, value in (("Spearman", correlation.spearman), ("Kendall tau-b", correlation.kendall))
+        for name, value in (
+            ("Spearman", correlation.spearman),
+            ("Kendall tau-b", correlation.kendall),
+            ("Pearson", correlation.pearson),
+        )
     ]
     columns = at(columns_of(board), Place.TSV, FIRST)
     rows = [
@@ -244,7 +248,11 @@ def _marks(board: Board) -> Json | None:
 def _correlation(correlation: BoardCorrelation) -> Json:
     both: Mapping[str, Json] = {
         name: {"value": value.value, "runs": value.n, "reason": value.reason}
-        for name, value in (("spearman", correlation.spearman), ("kendall", correlation.kendall))
+        for name, value in (
+            ("spearman", correlation.spearman),
+            ("kendall", correlation.kendall),
+            ("pearson", correlation.pearson),
+        )
     }
     return {"against": correlation.against, "measure": correlation.measure, **both}
 

@@ -15,7 +15,7 @@ from grading.graders.registry import BACKENDS
 from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.mean_intervals import Summary, marks, mean_and_stderr
-from grading.statistics.rank_correlation import kendall, spearman
+from grading.statistics.rank_correlation import kendall, pearson, spearman
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
@@ -292,4 +292,5 @@ def _correlation(
     against: str, measure: str, ours: Mapping[str, float], theirs: Mapping[str, float]
 ) -> BoardCorrelation:
     both = tuple((run_tag, theirs[run_tag]) for run_tag in ours if run_tag in theirs)
-    return BoardCorrelation(against, measure, spearman(ours, theirs), kendall(ours, theirs), both)
+    coefficients = spearman(ours, theirs), kendall(ours, theirs), pearson(ours, theirs)
+    return BoardCorrelation(against, measure, *coefficients, both)

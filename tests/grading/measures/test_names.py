@@ -59,6 +59,8 @@ def scores_of(name, judged=MADE["judged"], runs=MADE["runs"]):
         ("Judged@10", MeasureName("judged_10")),
         ("alpha_nDCG(alpha=.5,rel=4)@20", MeasureName("alpha_ndcg", 20, 4, 0)),
         ("StRecall@20", MeasureName("normalised_cover", 20, 1, 0)),
+        ("ERR_IA(rel=4)@10", MeasureName("err_ia", 10, 4, 0)),
+        ("NRBP(alpha=.5,beta=0.5)", MeasureName("nrbp", 20, 1, 0)),
         ("P(judged_only=True)@5", MeasureName("P_5", relevant=1, is_judged_only=True)),
         ("nDCG(dcg='log2')@5", MeasureName("ndcg_cut_5")),
         ("MRR(cutoff=10)", MeasureName("recip_rank_cut_10", relevant=1)),
@@ -100,6 +102,11 @@ def test_blanks_are_free_and_commas_between_brackets_part_nothing():
         ("nDCG(gains={0:1,1:2})@10", "no argument gains here, .* the nearest is nDCG@10"),
         ("alpha_nDCG(alpha=.9)@10", "alpha is .9, expected 0.5, .* the nearest is alpha_nDCG@10"),
         ("alpha_nDCG(rel=9)@10", "grades count from 1 to 5"),
+        ("ERR_IA", "ERR_IA needs a cutoff; the nearest is ERR_IA@10"),
+        ("NRBP@10", "NRBP takes no cutoff; the nearest is NRBP"),
+        ("NRBP(beta=.8)", "beta is .8, expected 0.5, .* the nearest is NRBP"),
+        ("nERR_IA@5", "nERR_IA@5 is not computed here; the nearest is ERR_IA@5"),
+        ("nNRBP", "nNRBP is not computed here; the nearest is NRBP"),
         ("NumRet", "is a count, which ranks no runs"),
         ("P(rel=2@10", "is no measure; the nearest is P@10"),
     ],
@@ -112,7 +119,8 @@ def test_what_is_no_name_offers_the_nearest(name, problem):
 @pytest.mark.parametrize(
     "name",
     ["nDCG@10", "AP", "AP(rel=4)", "P(rel=2)@20", "RR@10", "RR(rel=2)", "Rprec(rel=2)", "IPrec(rel=2)@0.1",
-     "SetF", "SetRelP", "Judged@10", "alpha_nDCG(rel=4)@20", "StRecall(rel=3)@20", "P(judged_only=True)@5"],
+     "SetF", "SetRelP", "Judged@10", "alpha_nDCG(rel=4)@20", "StRecall(rel=3)@20", "P(judged_only=True)@5",
+     "ERR_IA(rel=4)@10", "NRBP(rel=3)"],
 )  # fmt: skip
 def test_a_name_and_the_one_that_files_have_are_the_same(name):
     named = parse(name)

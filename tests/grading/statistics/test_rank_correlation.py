@@ -18,6 +18,7 @@ from grading.statistics.rank_correlation import (
     costliest,
     kendall,
     official_top,
+    pearson,
     resampled,
     spearman,
     tau_ap,
@@ -114,7 +115,12 @@ def test_the_costliest_run_is_the_misplaced_one():
 
 @pytest.mark.parametrize(
     ("coefficient", "one"),
-    [(Coefficient.SPEARMAN, spearman), (Coefficient.KENDALL, kendall), (Coefficient.TAU_AP, tau_ap)],
+    [
+        (Coefficient.SPEARMAN, spearman),
+        (Coefficient.KENDALL, kendall),
+        (Coefficient.TAU_AP, tau_ap),
+        (Coefficient.PEARSON, pearson),
+    ],
 )
 def test_resampled_boards_are_the_single_ones(coefficient, one):
     generator = np.random.default_rng(3)
@@ -127,6 +133,22 @@ def test_resampled_boards_are_the_single_ones(coefficient, one):
         single = [one(board, theirs).value for board, theirs in zip(boards, every, strict=True)]
         np.testing.assert_allclose(values, np.array(single, dtype=float), atol=1e-6)
         assert np.isnan(values[17])
+
+
+@given(st.lists(st.tuples(few_values, few_values), min_size=3, max_size=8))
+def test_pearson_is_that_of_scipy(pairs):
+    ours, official = zip(*pairs, strict=True)
+    if len(set(ours)) == 1 or len(set(official)) == 1:
+        assert pearson(ours, official) == Correlation(None, len(pairs), ALL_TIED)
+    else:
+        assert pearson(ours, official).value == pytest.approx(stats.pearsonr(ours, official).statistic)
+
+
+def test_pearson_by_hand_sees_how_far_apart_runs_are():
+    """Deviations 1.5, 0.5, -0.5, -1.5 and 6, -1, -2, -3: 14 / sqrt(5 * 50)."""
+    assert pearson([3, 2, 1, 0], [9, 2, 1, 0]).value == pytest.approx(14 / 250**0.5)
+    assert spearman([3, 2, 1, 0], [9, 2, 1, 0]).value == pytest.approx(1)
+    assert pearson([1, 2], [1, 2]) == Correlation(None, 2, TOO_FEW)
 
 
 def test_too_few_runs_to_resample():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from rubricweb.banks.models import ItemRevision
 from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.leaderboards import board_page
 from tests.rubricweb.leaderboards.test_board_page import text_of
 from tests.rubricweb.leaderboards.test_views import BOARD
+from tests.worked import judge
 
 
 def test_cells_that_people_checked_are_counted(made, viewer, assessor, client_of):
@@ -17,6 +21,13 @@ def test_cells_that_people_checked_are_counted(made, viewer, assessor, client_of
     assert "No estimate of people's scores: no campaign drew pairs for it." in text_of(response)
     humans = client_of(viewer).get(BOARD, {"source": "humans"})
     assert "ratings people only" in text_of(humans)
+
+
+def test_agreement_with_judgments_has_three_coefficients(made, viewer, client_of, monkeypatch):
+    judge(made)
+    monkeypatch.setattr(board_page, "TAU_FROM", 4)
+    page = text_of(client_of(viewer).get(BOARD))
+    assert re.search("Kendall.s . over 4 runs; Spearman.s . 0.83, Pearson.s r 0.87[.]", page)
 
 
 def test_a_check_is_offered_where_nobody_has_rated_yet(made, developer, client_of):

@@ -96,13 +96,14 @@ def test_judged_looks_as_deep_as_the_measure(measure, k):
 
 
 def test_correlation_with_human_judgments(made):
-    """nDCG by judgments: both 1, first 0.5, stray 0.5, lacks 0."""
+    """nDCG by judgments: both 1, first 0.5, stray 0.5, lacks 0; cover 1, 0.25, 0.5, 0.25."""
     judge(made)
     (found,) = board_of(made).correlations
 
     assert (found.against, found.measure) == ("human judgments", "ndcg_cut_10, gains are the judgments")
     assert found.spearman.value == pytest.approx(3.75 / 4.5)
     assert found.kendall.value == pytest.approx(4 / 5)
+    assert found.pearson.value == pytest.approx(0.375 / math.sqrt(0.375 * 0.5))
     assert found.spearman.n == 4
 
 
