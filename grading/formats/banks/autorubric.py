@@ -1,8 +1,8 @@
 """Rubrics of AutoRubric and of `rubric`: criteria with weights, also negative ones, in sections or without.
 
 A file is the rubric of one topic, which its name says: `rubric_<query id>.json`. It is a list of `{weight,
-requirement, name, options}`, or `{criteria: [...]}`, or `{sections: [{name, criteria: [...]}]}`, or one of these
-under `rubric`, as JSON or YAML. A criterion without a weight has 10.
+requirement, name, options}`, or `{criteria: [...]}`, or `{sections: [{name, criteria: [...]}]}`, or one of
+these under `rubric`, as JSON or YAML. A criterion without a weight has 10.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def recognises(records: Sequence[Json]) -> bool:
     listed = held.get("sections", held.get("criteria")) if isinstance(held, dict) else held
     return "requirement" in first or (
         isinstance(listed, list)
-        and any(isinstance(entry, dict) and ("requirement" in entry or "criteria" in entry) for entry in listed)
+        and any(
+            isinstance(entry, dict) and ("requirement" in entry or "criteria" in entry) for entry in listed
+        )
     )
 
 
@@ -206,12 +208,14 @@ def _filled(
     if _LIST in raw:
         return {_LIST: filled}
     held = raw.get("rubric", raw)
-    inner = filled if isinstance(held, list) else held | {("sections" if "sections" in held else "criteria"): filled}
+    if isinstance(held, list):
+        return raw | {"rubric": filled}
+    inner: Json = held | {("sections" if "sections" in held else "criteria"): filled}
     return raw | {"rubric": inner} if "rubric" in raw else inner
 
 
 def notes(line: BankLine) -> list[str]:
-    """Return what an import says of the rubric: how its weights were scaled, and options that are not used."""
+    """Return how the weights were scaled, and which criteria have options, which are not used."""
     scale = (line.foreign or {}).get("scale", 1)
     with_options = [item for item in line.items if item.foreign and item.foreign.get("options")]
     named = [brief(item.foreign.get("name") or item.text) for item in with_options if item.foreign]

@@ -61,6 +61,8 @@ DIALECTS = (
     autojudge_v1.COLLABORATOR,
 )
 """Dialects as they are recognised: each before those whose files look like its own with less."""
+OF_ANSWERS = (nuggetizer.ASSIGNMENTS_DIALECT.name, ragdoll.GRADED.name)
+"""Dialects whose lines are answers with what an author said of each item."""
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
@@ -139,7 +141,7 @@ def nearest(values: Sequence[Json]) -> str:
     It is empty where the record has no key of any.
 
     >>> nearest([{"qid": "1", "criterion": []}])
-    'nearest is nuggetizer create, which needs nuggets'
+    'the nearest rubric format is nuggetizer create, which needs nuggets'
     """
     present = set(values[0]) if values else set()
     read = [dialect for dialect in DIALECTS if dialect.is_read and present & set(dialect.keys)]
@@ -147,7 +149,7 @@ def nearest(values: Sequence[Json]) -> str:
         return ""
     near = max(read, key=lambda dialect: len(present & set(dialect.keys)) / len(dialect.keys))
     lacking = ", ".join(key for key in near.keys if key not in present)
-    return f"nearest is {near.label}, which needs {lacking or 'other values'}"
+    return f"the nearest rubric format is {near.label}, which needs {lacking or 'other values'}"
 
 
 def _of_values(values: Sequence[Json]) -> Dialect | None:
@@ -155,15 +157,24 @@ def _of_values(values: Sequence[Json]) -> Dialect | None:
     return next(matches, None) if values else None
 
 
-def _is_of(dialect: Dialect, sample: Sample) -> bool:
-    if not sample.is_json:
-        return dialect is autorubric.DIALECT and is_yaml(sample.lines)
-    values = [
+def nearest_of(sample: Sample) -> str:
+    """Return what `nearest` says of the beginning of a file."""
+    return nearest([value for value in _values(sample)[:1] if isinstance(value, dict)])
+
+
+def _values(sample: Sample) -> list[Any]:
+    return [
         value
         for document in sample.documents
         for listed in (document if isinstance(document, list) else [document])
         for value in unwrapped(listed)
     ]
+
+
+def _is_of(dialect: Dialect, sample: Sample) -> bool:
+    if not sample.is_json:
+        return dialect is autorubric.DIALECT and is_yaml(sample.lines)
+    values = _values(sample)
     return all(isinstance(value, dict) for value in values) and _of_values(values) is dialect
 
 
@@ -293,8 +304,8 @@ def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
     for key in _lost_parts(line.parts, again[0].parts if again else {}):
         yield Loss(line.query_id, "", key)
     for item in line.items:
-        key = item.kind, item.text.strip()
-        written = again_by_place.get((*key, item.facet_id)) or again_by_text.get(key)
+        text = item.text.strip()
+        written = again_by_place.get((item.kind, text, item.facet_id)) or again_by_text.get((item.kind, text))
         if written is None:
             yield Loss(line.query_id, item.text, f"the whole {item.kind} is left out")
             continue

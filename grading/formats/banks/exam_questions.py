@@ -1,8 +1,8 @@
 """Questions of EXAM++: the textbook questions of TQA, and generated ones as the Workbench's `genq` has them.
 
-TQA is a list of lessons with multiple-choice questions; a lesson is the topic `tqa2:<globalID>`, as in TREC CAR
-Y3, and questions about diagrams are kept and not asked. `genq` is one object, `{query id: {subtopic id: {title,
-facet, questions: ["1. ...", ...]}}}`; the numbers before its questions are no part of their text.
+TQA is a list of lessons with multiple-choice questions; a lesson is the topic `tqa2:<globalID>`, as in TREC
+CAR Y3, and questions about diagrams are kept and not asked. `genq` is one object, `{query id: {subtopic id:
+{title, facet, questions: ["1. ...", ...]}}}`; the numbers before its questions are no part of their text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ PREFIX = "tqa2:"
 _LESSON = re.compile(r"L_\d+")
 _ASKED = "nonDiagramQuestions"
 _TEXT = "processedText"
-_LESSON_SHAPE = "{globalID, lessonName, questions: {nonDiagramQuestions: {id: {beingAsked, answerChoices, ...}}}}"
+_LESSON_SHAPE = (
+    "{globalID, lessonName, questions: {nonDiagramQuestions: {id: {beingAsked, answerChoices, ...}}}}"
+)
 _NUMBER = re.compile(r"\s*\d+\.\s+")
 _FACET_SHAPE = "{query id: {subtopic id: {title, facet, questions: [text, ...]}}}"
 
@@ -75,7 +77,9 @@ def _question(key: str, raw: Any) -> BankItem:
     answer = entry.get("correctAnswer")
     optional_text(_object({} if answer is None else answer, f"{place}.correctAnswer"), _TEXT)
     foreign = {"id": key, "question": entry}
-    return BankItem(key, ItemKind.QUESTION, text, gold_answers=_key(entry), parts=parts(foreign), foreign=foreign)
+    return BankItem(
+        key, ItemKind.QUESTION, text, gold_answers=_key(entry), parts=parts(foreign), foreign=foreign
+    )
 
 
 def _key(entry: Json) -> tuple[str, ...]:
@@ -184,7 +188,9 @@ def _generated(query_id: str, facet_id: str, entry: Any) -> Iterator[BankItem]:
     for number, question in enumerate(entry["questions"]):
         text = _unnumbered(text_of(question, "", f"{place}.questions[{number}]"))
         if not text:
-            raise BadFormat(f"{place}.questions[{number}] is {brief(question)}, expected text after the number")
+            raise BadFormat(
+                f"{place}.questions[{number}] is {brief(question)}, expected text after the number"
+            )
         if text not in seen:
             seen.add(text)
             yield BankItem(

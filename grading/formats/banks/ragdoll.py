@@ -32,7 +32,10 @@ from grading.formats.banks.records import (
 from grading.formats.ids import item_id
 from grading.types import Importance, ItemKind
 
-TIERS = {"mandatory": importance.Weighed(Importance.VITAL, 5), "optional": importance.Weighed(Importance.OKAY, 2)}
+TIERS = {
+    "mandatory": importance.Weighed(Importance.VITAL, 5),
+    "optional": importance.Weighed(Importance.OKAY, 2),
+}
 """What a tier says of importance, and the weight of a criterion that states none."""
 VERDICTS = {
     "satisfied": "support",
@@ -87,7 +90,9 @@ def assignment_of(verdict: object, place: str) -> str:
     word = re.sub(r"[\s_]+", "_", verdict.strip().lower()) if isinstance(verdict, str) else ""
     if word not in VERDICTS:
         expected = ", ".join(VERDICTS)
-        raise BadFormat(f"{place}.verdict is {brief(verdict)}, expected {expected}, in every criterion or none")
+        raise BadFormat(
+            f"{place}.verdict is {brief(verdict)}, expected {expected}, in every criterion or none"
+        )
     return VERDICTS[word]
 
 
@@ -195,6 +200,11 @@ def _number(weight: float) -> float:
     return int(weight) if weight == int(weight) else weight
 
 
+def without_verdict(raw: Json) -> Json:
+    """Return what a graded criterion says of the rubric."""
+    return {key: raw[key] for key in CRITERION_KEYS if key in raw}
+
+
 def write_graded(line: BankLine) -> Json:
     """Return the criteria that this answer was graded by.
 
@@ -216,7 +226,11 @@ def warns(item: BankItem) -> str:
 
 def notes(line: BankLine) -> list[str]:
     """Return what RAGDoll does to criteria that are kept here as they are."""
-    return [f"topic {line.query_id}, {brief(item.text)} {warning}" for item in line.items if (warning := warns(item))]
+    return [
+        f"topic {line.query_id}, {brief(item.text)} {warning}"
+        for item in line.items
+        if (warning := warns(item))
+    ]
 
 
 DIALECT = Dialect(

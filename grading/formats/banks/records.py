@@ -157,7 +157,9 @@ def read_records(path: Path) -> list[Record]:
     line between records, and nesting deeper than `MAX_DEPTH`.
     """
     numbered = list(lines(path, max_bytes=MAX_HELD_BYTES))
-    return [record for line, text in _documents(numbered, path.name) for record in _records(path.name, line, text)]
+    return [
+        record for line, text in _documents(numbered, path.name) for record in _records(path.name, line, text)
+    ]
 
 
 def _documents(numbered: list[tuple[int, str]], file: str) -> list[tuple[int, str]]:

@@ -26,15 +26,15 @@ def is_yaml(texts: Sequence[str]) -> bool:
 class _Loader(yaml.SafeLoader):
     """Reads no dates, no references, and no key twice."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - yaml's own name and type
+    yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.composer.ComposerError(None, None, "a reference to another value", event.start_mark)
+            mark = self.get_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "a reference to another value", mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:

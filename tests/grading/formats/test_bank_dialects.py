@@ -10,6 +10,7 @@ import pytest
 from grading.formats.banks import (
     BY_NAME,
     DIALECTS,
+    OF_ANSWERS,
     bank_files,
     documents,
     losses,
@@ -46,8 +47,6 @@ FILES = {
     "../nuggets.jsonl": "workbench",
     "../car_questions.jsonl": "workbench",
 }
-OF_ANSWERS = ("assign", "ragdoll-graded")
-"""Dialects whose lines are answers, which only an import brings."""
 RED = "Which pigment makes leaves red?"
 
 
@@ -94,7 +93,7 @@ def test_every_loss_is_listed(name, dialect):
     """Whatever is written in another dialect can be read, and an item that is not in it is listed."""
     found, read = read_bank(FOLDER / name)
     moved = read if dialect.foreign_name == found.name else _moved(read)
-    if refusals(moved, dialect) or dialect.name in OF_ANSWERS and dialect.name != found.name:
+    if refusals(moved, dialect) or (dialect.name in OF_ANSWERS and dialect.name != found.name):
         return
     lost = {loss.text for loss in losses(moved, dialect) if "left out" in loss.what}
     held = {item.text for line in moved for item in line.items}

@@ -8,10 +8,19 @@ from dataclasses import replace
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.banks import DIALECTS, bank_files, documents, losses, read_bank, refusals, warnings
+from grading.formats.banks import (
+    DIALECTS,
+    OF_ANSWERS,
+    bank_files,
+    documents,
+    losses,
+    read_bank,
+    refusals,
+    warnings,
+)
 from grading.formats.banks.records import MAX_DEPTH
 from grading.formats.ids import item_id
-from tests.grading.formats.test_bank_dialects import FILES, FOLDER, OF_ANSWERS
+from tests.grading.formats.test_bank_dialects import FILES, FOLDER
 
 
 def question(**changes):
