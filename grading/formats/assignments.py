@@ -139,20 +139,20 @@ def _answers(path: Path) -> Iterator[AssignedAnswer]:
 def _assigned(raw: Json, source: Source, path: Path) -> AssignedAnswer:
     line = read_assignments(raw, source)
     run_id, text = _answer(raw)
-    words = tuple(_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
-    return AssignedAnswer(line, run_id, text, words, raw, path, _NUGGETS_ALONE)
+    labels = tuple(_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
+    return AssignedAnswer(line, run_id, text, labels, raw, path, _NUGGETS_ALONE)
 
 
 def _graded(raw: Json, source: Source, path: Path) -> AssignedAnswer:
     line = ragdoll.read(raw, source)
     run_id, text = _answer(raw)
-    words = tuple(
+    labels = tuple(
         ragdoll.assignment_of(criterion.get("verdict"), f"criteria[{place}]")
         for place, criterion in enumerate(raw["criteria"])
     )
     items = [replace(item, foreign=ragdoll.without_verdict(item.foreign or {})) for item in line.items]
     alone = replace(line, items=items, parts={}, foreign=None)
-    return AssignedAnswer(alone, run_id, text, words, raw, path, ragdoll.DIALECT)
+    return AssignedAnswer(alone, run_id, text, labels, raw, path, ragdoll.DIALECT)
 
 
 def _answer(raw: Json) -> tuple[str, str]:

@@ -92,20 +92,25 @@ def assignment_lines(scope: BankScope, config: GraderConfig, dialect: Dialect) -
 
     A file's own line is written as it was in its own dialect alone.
     """
-    words = _CRITERIA if dialect is ragdoll.GRADED else _NUGGETS
-    answers = {(answer.topic.pk, answer.run_tag): answer for answer in _answers(scope, config, words.bank)}
+    vocabulary = _CRITERIA if dialect is ragdoll.GRADED else _NUGGETS
+    answers = {
+        (answer.topic.pk, answer.run_tag): answer for answer in _answers(scope, config, vocabulary.bank)
+    }
     is_from_file = config.prompt_class == PROMPT_CLASS
     kept = kept_lines(scope.bank, config.llm) if is_from_file else []
     written = []
     for topic_id, line in kept:
-        if words.items in line.line and (answer := answers.pop((topic_id, line.run_tag), None)):
+        if vocabulary.items in line.line and (answer := answers.pop((topic_id, line.run_tag), None)):
             raw = {"answer_text": answer.text} | line.line
             if answer.shown_tag != answer.run_tag:
                 raw |= dict.fromkeys(raw.keys() & set(RUN_KEYS), answer.shown_tag)
-            entries = _entries(answer, config, words, line.line[words.items])
-            written.append(_line(answer, raw, entries, words))
+            entries = _entries(answer, config, vocabulary, line.line[vocabulary.items])
+            written.append(_line(answer, raw, entries, vocabulary))
     graded_here = (answer for answer in answers.values() if answer.ratings)
-    new = (_line(answer, _new(answer), _entries(answer, config, words), words) for answer in graded_here)
+    new = (
+        _line(answer, _new(answer), _entries(answer, config, vocabulary), vocabulary)
+        for answer in graded_here
+    )
     return [*written, *new]
 
 
@@ -144,7 +149,7 @@ def _by_passage(grades: TopicGrades) -> dict[str, dict[str, int]]:
 
 
 def _entries(
-    answer: _Answer, config: GraderConfig, words: _Words, before: list[Json] | None = None
+    answer: _Answer, config: GraderConfig, vocabulary: _Words, before: list[Json] | None = None
 ) -> list[Json]:
     """Return the items with what was said of each: those that the file had, then others with a rating."""
     full = default_min_grade(config)
@@ -156,17 +161,17 @@ def _entries(
         if item is not None:
             rating = answer.ratings.get(item.item_id)
             assignment = assignment_of(rating, full=full, partial=partial)
-            entries.append(entry | {words.word: words.of(assignment, entry[words.word])})
+            entries.append(entry | {vocabulary.word: vocabulary.of(assignment, entry[vocabulary.word])})
     for item in by_text.values():
         rating = answer.ratings.get(item.item_id)
         if rating is not None or before is None:
-            word = words.of(assignment_of(rating, full=full, partial=partial))
-            entries.append(_entry(item, words) | {words.word: word})
+            word = vocabulary.of(assignment_of(rating, full=full, partial=partial))
+            entries.append(_entry(item, vocabulary) | {vocabulary.word: word})
     return entries
 
 
-def _entry(item: BankItem, words: _Words) -> Json:
-    if words is _CRITERIA:
+def _entry(item: BankItem, vocabulary: _Words) -> Json:
+    if vocabulary is _CRITERIA:
         return ragdoll.criterion(item)
     importance = item.parts.get("importance") or str(weighed(item.importance).importance)
     return {"text": item.text, "importance": importance}
@@ -182,9 +187,9 @@ def _new(answer: _Answer) -> Json:
     }
 
 
-def _line(answer: _Answer, raw: Json, entries: list[Json], words: _Words) -> BankLine:
+def _line(answer: _Answer, raw: Json, entries: list[Json], vocabulary: _Words) -> BankLine:
     texts = {entry["text"].strip() for entry in entries}
     items = [item for item in answer.items if item.text.strip() in texts]
-    whole = raw | {words.items: entries}
-    foreign = in_order(whole) if words is _NUGGETS else whole
+    whole = raw | {vocabulary.items: entries}
+    foreign = in_order(whole) if vocabulary is _NUGGETS else whole
     return BankLine(answer.topic.query_id, answer.topic.text, "", "", "", 1, items, foreign=foreign)

@@ -52,8 +52,8 @@ def read_lesson(raw: Json, source: Source) -> BankLine:
         raise BadFormat(f"no globalID, expected {_LESSON_SHAPE}")
     query_id = f"{PREFIX}{lesson}" if _LESSON.fullmatch(lesson) else lesson
     questions = _object(raw.get("questions"), "questions")
-    asked = _object(questions.get(_ASKED), f"questions.{_ASKED}")
-    items = [_question(key, entry) for key, entry in asked.items()]
+    entries = _object(questions.get(_ASKED), f"questions.{_ASKED}")
+    items = [_question(key, entry) for key, entry in entries.items()]
     head = raw | {"questions": questions | {_ASKED: {}}}
     title = optional_text(raw, "lessonName")
     return BankLine(query_id, title, "", "", "", source.line, items, parts=lesson_parts(head), foreign=head)

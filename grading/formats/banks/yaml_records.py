@@ -59,4 +59,6 @@ def as_json(text: str) -> str:
         problem = f"malformed YAML ({error.problem or error.context}), {_EXPECTED}"
         raise BadFormat(problem, line=mark.line + 1 if mark else 1) from error
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise BadFormat(f"malformed YAML ({str(error).splitlines()[0]}), {_EXPECTED}", line=1) from error
+        raise BadFormat(
+            f"malformed YAML ({str(error).partition(chr(10))[0]}), {_EXPECTED}", line=1
+        ) from error
