@@ -1,26 +1,29 @@
 """Assignments of nuggets to whole answers, as nuggetizer writes them, and NIST did for TREC RAG 2024.
 
-A line is an answer of a run with all nuggets of its topic. The file does not say who assigned them: whoever
-imports it does. `failed` (in old files `fail`) is no label: no reply could be read.
+A line is an answer of a run with all nuggets of its topic, or, as RAGDoll grades rubrics, with all criteria
+and their verdicts. The file does not say who assigned them: whoever imports it does. `failed` (in old files
+`fail`) is no label: no reply could be read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 from grading.errors import BadFormat
+from grading.formats.banks import ragdoll
 from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT, FAILED_WORDS, read_assignments
-from grading.formats.banks.records import BankLine, Json, Source, brief, identifier, read_records
+from grading.formats.banks.records import BankLine, Dialect, Json, Source, brief, identifier, read_records
 from grading.formats.graded_records import GradedBy, ImportedGrade
 from grading.formats.json_lines import encode_json
 from grading.formats.reading import write_lines
 from grading.types import ItemKind, Outcome, Purpose
 
-ASSIGNED = f"{ASSIGNMENTS_DIALECT.name}-bank"
-"""The name of their format, by which a bank takes the nuggets alone."""
+ASSIGNED, GRADED_RUBRIC = (f"{dialect.name}-bank" for dialect in (ASSIGNMENTS_DIALECT, ragdoll.GRADED))
+"""The names of their formats, by which a bank takes the nuggets or criteria alone."""
+_NUGGETS_ALONE = replace(ASSIGNMENTS_DIALECT, name="assigned")
 PROMPT_CLASS = "NuggetAssignment"
 """What assignments answer, whoever made them: support 2, partial support 1, none 0."""
 PEOPLE = "people"
@@ -41,15 +44,17 @@ class AssignedAnswer:
     """An answer of a run, and how far it supports each nugget of its topic."""
 
     bank_line: BankLine
-    """The topic with its nuggets, in the file's order; none where none was assigned."""
+    """The topic with its nuggets or criteria, in the file's order; none where none was assigned."""
     run_id: str
     text: str
     """The answer, as the file has it; it may be empty."""
     assignments: tuple[str, ...]
-    """The assignment of each nugget, by the file's word."""
+    """The assignment of each nugget, by the word of nuggetizer."""
     foreign: Json
     """The line as it was read."""
     path: Path
+    dialect: Dialect
+    """The bank's dialect that a line with its items, and nothing of the answer, is of."""
 
     @property
     def query_id(self) -> str:
@@ -122,15 +127,36 @@ def assignment_of(rating: int | None, *, full: int = FULL, partial: int = PARTIA
 
 
 def _answers(path: Path) -> Iterator[AssignedAnswer]:
-    for record in read_records(path):
+    records = read_records(path)
+    read = _graded if records and ragdoll.recognises_graded([records[0].value]) else _assigned
+    for record in records:
         try:
-            yield _answer(record.value, Source(record.line, path.name), path)
+            yield read(record.value, Source(record.line, path.name), path)
         except BadFormat as error:
             raise BadFormat(error.problem, file=path.name, line=record.line) from error
 
 
-def _answer(raw: Json, source: Source, path: Path) -> AssignedAnswer:
+def _assigned(raw: Json, source: Source, path: Path) -> AssignedAnswer:
     line = read_assignments(raw, source)
+    run_id, text = _answer(raw)
+    labels = tuple(_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
+    return AssignedAnswer(line, run_id, text, labels, raw, path, _NUGGETS_ALONE)
+
+
+def _graded(raw: Json, source: Source, path: Path) -> AssignedAnswer:
+    line = ragdoll.read(raw, source)
+    run_id, text = _answer(raw)
+    labels = tuple(
+        ragdoll.assignment_of(criterion.get("verdict"), f"criteria[{place}]")
+        for place, criterion in enumerate(raw["criteria"])
+    )
+    items = [replace(item, foreign=ragdoll.without_verdict(item.foreign or {})) for item in line.items]
+    alone = replace(line, items=items, parts={}, foreign=None)
+    return AssignedAnswer(alone, run_id, text, labels, raw, path, ragdoll.DIALECT)
+
+
+def _answer(raw: Json) -> tuple[str, str]:
+    """Return (run, text). Raises BadFormat."""
     run_id = identifier(raw, *RUN_KEYS)
     if not run_id:
         raise BadFormat(f"no run_id, expected {_SHAPE}")
@@ -139,8 +165,7 @@ def _answer(raw: Json, source: Source, path: Path) -> AssignedAnswer:
         raise BadFormat(f"answer_text is {brief(text)}, expected the text of the answer")
     if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
         raise BadFormat(f"response_length is {brief(length)}, expected a number of words")
-    assignments = tuple(_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
-    return AssignedAnswer(line, run_id, text, assignments, raw, path)
+    return run_id, text
 
 
 def _word(nugget: Json, place: str) -> str:
@@ -158,14 +183,21 @@ def _refuse_other_nuggets(answer: AssignedAnswer, first: AssignedAnswer) -> None
     """Raise `BadFormat` where the answer has other nuggets than the first of its topic."""
     if answer is first:
         return
-    listed = ([(n["text"], n["importance"]) for n in each.foreign["nuggets"]] for each in (answer, first))
-    for place, (here, there) in enumerate(zip_longest(*listed)):
+    key = "criteria" if "criteria" in answer.foreign else "nuggets"
+    for place, (here, there) in enumerate(zip_longest(_listed(answer), _listed(first))):
         if here != there:
             problem = (
-                f"nuggets[{place}] of topic {answer.query_id} is {_named(here)} here and {_named(there)} in "
-                f"{first.place}, expected the same nuggets in the same order in all lines of a topic"
+                f"{key}[{place}] of topic {answer.query_id} is {_named(here)} here and {_named(there)} in "
+                f"{first.place}, expected the same {key} in the same order in all lines of a topic"
             )
             raise _error(answer, problem)
+
+
+def _listed(answer: AssignedAnswer) -> list[tuple[str, str]]:
+    """Return (text, importance) of each nugget, or importance and weight of each criterion."""
+    if "nuggets" in answer.foreign:
+        return [(nugget["text"], nugget["importance"]) for nugget in answer.foreign["nuggets"]]
+    return [(item.text, f"{item.importance}, weight {item.weight:g}") for item in answer.bank_line.items]
 
 
 def _named(nugget: tuple[str, str] | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grading.errors import BadFormat
+from grading.errors import BadFormat, Unclear
 from grading.formats import (
     base,
     battles,
@@ -80,7 +80,15 @@ def recognise(path: Path, *contents: Content) -> Format:
         labels = " or ".join(each.label for each in others)
         problem = f"the content is {labels}, expected {' or '.join(contents)}"
         raise BadFormat(problem, file=path.name, line=1)
-    return base.recognise_among(path, of_content(*contents))
+    try:
+        return base.recognise_among(path, of_content(*contents))
+    except Unclear:
+        raise
+    except BadFormat as error:
+        near = banks.nearest_of(base.read_sample(path)) if not contents or Content.BANK in contents else ""
+        raise BadFormat(
+            f"{near}; {error.problem}" if near else error.problem, file=path.name, line=1
+        ) from error
 
 
 def table() -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from grading.formats.banks import BY_NAME, BankItem, BankLine, Dialect, Loss
+from grading.formats.banks import BY_NAME, OF_ANSWERS, BankItem, BankLine, Dialect, Loss
 from grading.formats.banks.importance import Weighed, is_known
 from grading.types import Importance, ItemKind
 from rubricweb.banks.kept_assignments import KEPT
@@ -309,7 +309,9 @@ class UnmodelledFields:
             self._tally.note(
                 f"{self._file}: sub-nuggets that are kept with their items and not graded: {nested:,}"
             )
-        if self._dialect.name == "assign":
+        for note in dict.fromkeys(note for line in lines for note in self._dialect.notes(line)):
+            self._tally.note(f"{self._file}: {note}")
+        if self._dialect.name in OF_ANSWERS:
             self._tally.note(
                 f"{self._file}: assignments are kept with the rubric; they become grades where their author "
                 "is named (--assignments FILE --by NAME)"

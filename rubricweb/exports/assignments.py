@@ -1,4 +1,4 @@
-"""Assignments of nuggets to whole answers, by one author, as lines of nuggetizer.
+"""Assignments of nuggets to whole answers, by one author, as lines of nuggetizer or verdicts of RAGDoll.
 
 A line that came with a file is written as it was, in its order, with the grades of now; answers that were
 graded here follow in the collection's order.
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grading.formats.assignments import PROMPT_CLASS, RATINGS, RUN_KEYS, assignment_of, in_order
-from grading.formats.banks import BankItem, BankLine
+from grading.formats.assignments import FAILED_WORD, PROMPT_CLASS, RATINGS, RUN_KEYS, assignment_of, in_order
+from grading.formats.banks import BankItem, BankLine, Dialect, ragdoll
 from grading.formats.banks.importance import weighed
 from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from grading.measures.cover import partial_grade
@@ -31,7 +31,39 @@ from rubricweb.grades.selectors import graders_of
 Json = dict[str, Any]
 
 
-_ONE_LINE_A_TOPIC = replace(ASSIGNMENTS_DIALECT, name="assigned", repeats_topics=False)
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What a dialect calls the items of an answer, and what was said of each."""
+
+    items: str
+    word: str
+    bank: Dialect
+    """The dialect of the items alone."""
+    by_assignment: Mapping[str, str]
+    """The dialect's word for each of nuggetizer's."""
+
+    def of(self, assignment: str, before: object = None) -> str:
+        """Return the dialect's word; that of the file where it is the same assignment."""
+        if isinstance(before, str) and self.assignment(before) == assignment:
+            return before
+        return self.by_assignment[assignment]
+
+    def assignment(self, word: str) -> str:
+        """Return nuggetizer's word for one of a file."""
+        if self.word == "verdict":
+            return ragdoll.assignment_of(word, "")
+        return word if word in RATINGS else FAILED_WORD
+
+
+_NUGGETS = _Words(
+    "nuggets",
+    "assignment",
+    replace(ASSIGNMENTS_DIALECT, name="assigned", repeats_topics=False),
+    {word: word for word in (*RATINGS, FAILED_WORD)},
+)
+_CRITERIA = _Words(
+    "criteria", "verdict", ragdoll.DIALECT, {own: word for word, own in ragdoll.VERDICTS.items()}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +87,40 @@ def authors(bank: Bank) -> list[GraderConfig]:
     return [config for config in rating if ItemKind.NUGGET in kinds_of(config)]
 
 
-def assignment_lines(scope: BankScope, config: GraderConfig) -> list[BankLine]:
-    """Return a line for each whole answer to whose topic's nuggets the grader gave ratings, or a file did."""
-    answers = {(answer.topic.pk, answer.run_tag): answer for answer in _answers(scope, config)}
+def assignment_lines(scope: BankScope, config: GraderConfig, dialect: Dialect) -> list[BankLine]:
+    """Return a line for each whole answer to whose topic's nuggets the grader gave ratings, or a file did.
+
+    A file's own line is written as it was in its own dialect alone.
+    """
+    vocabulary = _CRITERIA if dialect is ragdoll.GRADED else _NUGGETS
+    answers = {
+        (answer.topic.pk, answer.run_tag): answer for answer in _answers(scope, config, vocabulary.bank)
+    }
     is_from_file = config.prompt_class == PROMPT_CLASS
     kept = kept_lines(scope.bank, config.llm) if is_from_file else []
     written = []
     for topic_id, line in kept:
-        if answer := answers.pop((topic_id, line.run_tag), None):
+        if vocabulary.items in line.line and (answer := answers.pop((topic_id, line.run_tag), None)):
             raw = {"answer_text": answer.text} | line.line
             if answer.shown_tag != answer.run_tag:
                 raw |= dict.fromkeys(raw.keys() & set(RUN_KEYS), answer.shown_tag)
-            written.append(_line(answer, raw, _nuggets(answer, config, line.line["nuggets"])))
+            entries = _entries(answer, config, vocabulary, line.line[vocabulary.items])
+            written.append(_line(answer, raw, entries, vocabulary))
     graded_here = (answer for answer in answers.values() if answer.ratings)
-    return [*written, *(_line(answer, _new(answer), _nuggets(answer, config)) for answer in graded_here)]
+    new = (
+        _line(answer, _new(answer), _entries(answer, config, vocabulary), vocabulary)
+        for answer in graded_here
+    )
+    return [*written, *new]
 
 
-def _answers(scope: BankScope, config: GraderConfig) -> Iterator[_Answer]:
+def _answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> Iterator[_Answer]:
     """Yield the whole answers of runs that count, by topic and then run."""
     collection = scope.bank.collection
     pool = collection_pool(collection)
     graded, responses = matrices(config, pool), _responses(scope.bank)
     tags = dict(collection.runs.values_list("pk", "run_tag"))
-    items = {line.query_id: line.items for line in bank_lines(scope, _ONE_LINE_A_TOPIC)}
+    items = {line.query_id: line.items for line in bank_lines(scope, dialect)}
     for topic in pool.topics:
         ratings, nuggets = _by_passage(graded[topic.topic_id]), items.get(topic.query_id, [])
         for pk, shown_tag, doc_ids in zip(pool.run_pks, pool.run_tags, topic.ranked, strict=True):
@@ -105,26 +148,33 @@ def _by_passage(grades: TopicGrades) -> dict[str, dict[str, int]]:
     return ratings
 
 
-def _nuggets(answer: _Answer, config: GraderConfig, before: list[Json] | None = None) -> list[Json]:
-    """Return the nuggets with their assignments: those that the file had, then others with a rating."""
+def _entries(
+    answer: _Answer, config: GraderConfig, vocabulary: _Words, before: list[Json] | None = None
+) -> list[Json]:
+    """Return the items with what was said of each: those that the file had, then others with a rating."""
     full = default_min_grade(config)
     partial = partial_grade(full)
     by_text = {item.text.strip(): item for item in answer.items if item.kind is ItemKind.NUGGET}
-    nuggets = []
-    for nugget in before or ():
-        item = by_text.pop(nugget["text"].strip(), None)
+    entries = []
+    for entry in before or ():
+        item = by_text.pop(entry["text"].strip(), None)
         if item is not None:
             rating = answer.ratings.get(item.item_id)
-            is_same = RATINGS.get(nugget["assignment"]) == rating
-            word = nugget["assignment"] if is_same else assignment_of(rating, full=full, partial=partial)
-            nuggets.append(nugget | {"assignment": word})
+            assignment = assignment_of(rating, full=full, partial=partial)
+            entries.append(entry | {vocabulary.word: vocabulary.of(assignment, entry[vocabulary.word])})
     for item in by_text.values():
         rating = answer.ratings.get(item.item_id)
         if rating is not None or before is None:
-            importance = item.parts.get("importance") or str(weighed(item.importance).importance)
-            assignment = assignment_of(rating, full=full, partial=partial)
-            nuggets.append({"text": item.text, "importance": importance, "assignment": assignment})
-    return nuggets
+            word = vocabulary.of(assignment_of(rating, full=full, partial=partial))
+            entries.append(_entry(item, vocabulary) | {vocabulary.word: word})
+    return entries
+
+
+def _entry(item: BankItem, vocabulary: _Words) -> Json:
+    if vocabulary is _CRITERIA:
+        return ragdoll.criterion(item)
+    importance = item.parts.get("importance") or str(weighed(item.importance).importance)
+    return {"text": item.text, "importance": importance}
 
 
 def _new(answer: _Answer) -> Json:
@@ -137,8 +187,9 @@ def _new(answer: _Answer) -> Json:
     }
 
 
-def _line(answer: _Answer, raw: Json, nuggets: list[Json]) -> BankLine:
-    texts = {nugget["text"].strip() for nugget in nuggets}
+def _line(answer: _Answer, raw: Json, entries: list[Json], vocabulary: _Words) -> BankLine:
+    texts = {entry["text"].strip() for entry in entries}
     items = [item for item in answer.items if item.text.strip() in texts]
-    foreign = in_order(raw | {"nuggets": nuggets})
+    whole = raw | {vocabulary.items: entries}
+    foreign = in_order(whole) if vocabulary is _NUGGETS else whole
     return BankLine(answer.topic.query_id, answer.topic.text, "", "", "", 1, items, foreign=foreign)

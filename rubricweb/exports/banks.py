@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from grading.formats.banks import (
     BY_NAME,
     DIALECTS,
+    OF_ANSWERS,
     BankLine,
     Dialect,
     Loss,
@@ -26,7 +27,6 @@ from grading.formats.banks import (
     warnings,
     without_twins,
 )
-from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.convert import BankScope, bank_lines, secret_losses, without_text
@@ -124,9 +124,9 @@ def bank_export(scope: BankScope, dialect: Dialect, *, by: GraderConfig | None =
 
     Without, it has those that came with a bank file.
     """
-    read = assignment_lines(scope, by) if by else bank_lines(scope, dialect)
-    # the Workbench has a line a subtopic, and ids by subtopic
-    kept, twins = (read, []) if dialect.name == "workbench" else without_twins(read)
+    read = assignment_lines(scope, by, dialect) if by else bank_lines(scope, dialect)
+    # the Workbench has questions by subtopic, and ids too
+    kept, twins = (read, []) if dialect.name in ("workbench", "genq") else without_twins(read)
     lines = tuple(kept)
     if refused := tuple(refusals(lines, dialect)):
         return BankExport(scope, dialect, lines, refused, (), ())
@@ -137,7 +137,7 @@ def bank_export(scope: BankScope, dialect: Dialect, *, by: GraderConfig | None =
 
 def _not_written(scope: BankScope, dialect: Dialect, lines: tuple[BankLine, ...]) -> list[Loss]:
     """Return topics without a line, which only files of assignments lack: they need an import's answers."""
-    if dialect.name != "assign":
+    if dialect.name not in OF_ANSWERS:
         return []
     written = {line.query_id for line in lines}
     topics = sorted({item.topic for item in scope.items()}, key=lambda topic: topic.position)
@@ -157,7 +157,7 @@ class BankExportForm(forms.Form):
     by = forms.ChoiceField(
         label="Assignments by",
         required=False,
-        help_text="For the format nuggetizer assign: whose ratings of whole answers become assignments.",
+        help_text="For nuggetizer assign and RAGDoll graded rubric: whose ratings of whole answers.",
     )
     secret = forms.ChoiceField(
         label="Secret questions",
@@ -188,7 +188,7 @@ class BankExportForm(forms.Form):
         version = self.versions.get(chosen["version"])
         scope = BankScope(self.bank, version, has_secrets=bool(chosen.get("secret")))
         dialect = BY_NAME[chosen["dialect"]]
-        by = self.authors.get(chosen["by"]) if dialect is ASSIGNMENTS_DIALECT else None
+        by = self.authors.get(chosen["by"]) if dialect.name in OF_ANSWERS else None
         return bank_export(scope, dialect, by=by)
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from grading import types
 from grading.formats.assignments import PEOPLE, RATINGS, AssignedAnswer, read_assigned
-from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from grading.formats.graded_records import GradedPassage
 from grading.formats.ids import text_md5
 from grading.segmentation import PassagesOf
@@ -32,7 +31,6 @@ from rubricweb.grades.import_ratings import WorkOfPeople
 
 WHOLE_SUFFIX = "-whole"
 """End of the tag of a run whose passages are the whole answers of another."""
-_DIALECT = replace(ASSIGNMENTS_DIALECT, name="assigned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +95,9 @@ class AssignmentImporter:
     def _read(self, answers: list[AssignedAnswer], author: str, bank_name: str) -> None:
         answers = self._of_known_topics(answers)
         for path in dict.fromkeys(answer.path for answer in answers):
-            lines = [replace(a.bank_line, foreign=None) for a in answers if a.path == path]
-            bank = self._rows.banks.add_lines(path, _DIALECT, lines, bank_name=bank_name)
+            of_file = [answer for answer in answers if answer.path == path]
+            lines = [replace(answer.bank_line, foreign=None) for answer in of_file]
+            bank = self._rows.banks.add_lines(path, of_file[0].dialect, lines, bank_name=bank_name)
         by_topic: dict[Topic, list[AssignedAnswer]] = {}
         for answer in answers:
             by_topic.setdefault(self._rows.topics.by_query_id[answer.query_id], []).append(answer)

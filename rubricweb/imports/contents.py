@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grading.formats import registry
-from grading.formats.assignments import ASSIGNED, read_assignment_file
+from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, read_assignment_file
 from grading.formats.base import Content, Format
 from grading.formats.judge_qrels import QRELS, read_judge
 from grading.segmentation import PassagesOf
@@ -62,6 +62,7 @@ TAKEN: Mapping[Content, Taken] = {
 AUTHORED: Mapping[str, Taken] = {
     QRELS: Taken("judge_labels", "labels", read=lambda path: read_judge(path).labels),
     ASSIGNED: Taken("assignments", "answers", read=read_assignment_file),
+    GRADED_RUBRIC: Taken("assignments", "answers", read=read_assignment_file),
 }
 """By format: what a file is once somebody has named its author. Before, it is what its content is."""
 

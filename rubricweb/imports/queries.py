@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grading.formats import battles
-from grading.formats.assignments import ASSIGNED, PEOPLE
+from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.support_labels import LABELLED_ANSWERS
@@ -24,6 +24,7 @@ WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "r
 AUTHOR_HELP = {
     QRELS: "Name a judge to import labels of a grader. Empty: human judgments.",
     ASSIGNED: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: nuggets alone.",
+    GRADED_RUBRIC: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: criteria alone.",
     LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a grader. The file does not say whose labels it has.",
 }
 """By format of a file that does not say who made it."""

@@ -3,6 +3,7 @@
 from grading.formats.banks.dialects import (
     BY_NAME,
     DIALECTS,
+    OF_ANSWERS,
     Loss,
     bank_files,
     documents,
@@ -19,6 +20,7 @@ from grading.formats.banks.records import BankItem, BankLine, Dialect
 __all__ = [
     "BY_NAME",
     "DIALECTS",
+    "OF_ANSWERS",
     "BankItem",
     "BankLine",
     "Dialect",

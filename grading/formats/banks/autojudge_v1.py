@@ -196,6 +196,7 @@ DIALECT = Dialect(
     lambda raw: {},
     has_item_per_record=True,
     leaves_out=leaves_out,
+    keys=("query_id", "question_text"),
 )
 
 

@@ -293,6 +293,7 @@ DIALECT = Dialect(
     parts,
     head_parts,
     warns=warns,
+    keys=("query_id", "nugget_bank"),
 )
 
 

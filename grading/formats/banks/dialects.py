@@ -14,8 +14,11 @@ from grading.errors import BadFormat
 from grading.formats.banks import (
     autojudge_v1,
     autojudge_v3,
+    autorubric,
+    exam_questions,
     importance,
     nuggetizer,
+    ragdoll,
     ragtime26,
     research_rubrics,
     workbench,
@@ -33,6 +36,7 @@ from grading.formats.banks.records import (
     read_records,
     words_of,
 )
+from grading.formats.banks.yaml_records import is_yaml
 from grading.formats.base import Content, Format, Sample, unwrapped
 from grading.formats.reading import write_lines
 from grading.types import ItemKind
@@ -48,10 +52,17 @@ DIALECTS = (
     nuggetizer.DIALECT,
     nuggetizer.V4,
     research_rubrics.DIALECT,
+    autorubric.DIALECT,
+    ragdoll.GRADED,
+    ragdoll.DIALECT,
+    exam_questions.TQA,
+    exam_questions.GENERATED,
     autojudge_v1.RAT,
     autojudge_v1.COLLABORATOR,
 )
 """Dialects as they are recognised: each before those whose files look like its own with less."""
+OF_ANSWERS = (nuggetizer.ASSIGNMENTS_DIALECT.name, ragdoll.GRADED.name)
+"""Dialects whose lines are answers with what an author said of each item."""
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
@@ -67,7 +78,7 @@ def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
     """
     records = read_records(path)
     dialect = _recognised(path, records)
-    read = [_line(record, dialect, path) for record in records]
+    read = [_line(record, dialect, path) for record in dialect.split(records)]
     if dialect.has_item_per_record:
         _refuse_repeated_items(read, path)
     elif not dialect.repeats_topics:
@@ -86,11 +97,21 @@ def bank_files(path: Path) -> list[Path]:
 
 
 def documents(lines: Iterable[BankLine], dialect: Dialect) -> Iterator[tuple[str, bytes]]:
-    """Yield (file name, line of JSON) of each record; the name is empty where all topics share one file."""
-    for line in lines:
-        query_id = line.query_id.replace("/", "_").replace("\\", "_")
-        for record in dialect.records(line):
-            yield dialect.file_name.format(query_id=query_id), msgspec.json.encode(record)
+    """Yield (file name, line of JSON) of each record; the name is empty where all topics share one file.
+
+    Where a dialect's file is one document, all lines of a file are one.
+    """
+    records = [(_file_of(line, dialect), record) for line in lines for record in dialect.records(line)]
+    join = dialect.join
+    if join and not dialect.file_name:
+        yield "", msgspec.json.encode(join([record for _, record in records]))
+        return
+    for name, record in records:
+        yield name, msgspec.json.encode(join([record]) if join else record)
+
+
+def _file_of(line: BankLine, dialect: Dialect) -> str:
+    return dialect.file_name.format(query_id=line.query_id.replace("/", "_").replace("\\", "_"))
 
 
 def write_bank(path: Path, lines: Sequence[BankLine], dialect: Dialect) -> None:
@@ -109,7 +130,26 @@ def _recognised(path: Path, records: list[Record]) -> Dialect:
         return dialect
     line = records[0].line if records else 1
     labels = ", ".join(dialect.label for dialect in DIALECTS if dialect.is_read)
-    raise BadFormat(f"no bank that is known, expected one of: {labels}", file=path.name, line=line)
+    near = nearest([record.value for record in records])
+    problem = f"no bank that is known{near and f' ({near})'}, expected one of: {labels}"
+    raise BadFormat(problem, file=path.name, line=line)
+
+
+def nearest(values: Sequence[Json]) -> str:
+    """Return which dialect the first record comes closest to, and the keys that it lacks.
+
+    It is empty where the record has no key of any.
+
+    >>> nearest([{"qid": "1", "criterion": []}])
+    'the nearest rubric format is nuggetizer create, which needs nuggets'
+    """
+    present = set(values[0]) if values else set()
+    read = [dialect for dialect in DIALECTS if dialect.is_read and present & set(dialect.keys)]
+    if not read:
+        return ""
+    near = max(read, key=lambda dialect: len(present & set(dialect.keys)) / len(dialect.keys))
+    lacking = ", ".join(key for key in near.keys if key not in present)
+    return f"the nearest rubric format is {near.label}, which needs {lacking or 'other values'}"
 
 
 def _of_values(values: Sequence[Json]) -> Dialect | None:
@@ -117,13 +157,24 @@ def _of_values(values: Sequence[Json]) -> Dialect | None:
     return next(matches, None) if values else None
 
 
-def _is_of(dialect: Dialect, sample: Sample) -> bool:
-    values = [
+def nearest_of(sample: Sample) -> str:
+    """Return what `nearest` says of the beginning of a file."""
+    return nearest([value for value in _values(sample)[:1] if isinstance(value, dict)])
+
+
+def _values(sample: Sample) -> list[Any]:
+    return [
         value
         for document in sample.documents
         for listed in (document if isinstance(document, list) else [document])
         for value in unwrapped(listed)
     ]
+
+
+def _is_of(dialect: Dialect, sample: Sample) -> bool:
+    if not sample.is_json:
+        return dialect is autorubric.DIALECT and is_yaml(sample.lines)
+    values = _values(sample)
     return all(isinstance(value, dict) for value in values) and _of_values(values) is dialect
 
 
@@ -247,11 +298,14 @@ def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
     except BadFormat as error:
         yield Loss(line.query_id, "", f"cannot be read again: {error.problem}")
         return
-    again_by_text = {(item.kind, item.text.strip()): item for written in again for item in written.items}
+    read_again = [item for written in again for item in written.items]
+    again_by_text = {(item.kind, item.text.strip()): item for item in read_again}
+    again_by_place = {(item.kind, item.text.strip(), item.facet_id): item for item in read_again}
     for key in _lost_parts(line.parts, again[0].parts if again else {}):
         yield Loss(line.query_id, "", key)
     for item in line.items:
-        written = again_by_text.get((item.kind, item.text.strip()))
+        text = item.text.strip()
+        written = again_by_place.get((item.kind, text, item.facet_id)) or again_by_text.get((item.kind, text))
         if written is None:
             yield Loss(line.query_id, item.text, f"the whole {item.kind} is left out")
             continue

@@ -199,6 +199,7 @@ DIALECT = Dialect(
     "AutoNuggetizer (arXiv 2411.09607)",
     parts,
     head_parts,
+    keys=("qid", "nuggets"),
 )
 V4 = Dialect(
     "v4",

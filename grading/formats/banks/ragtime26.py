@@ -169,4 +169,5 @@ DIALECT = Dialect(
     v3.parts,
     head_parts,
     refuses=refuses,
+    keys=("metadata", "nugget_bank"),
 )

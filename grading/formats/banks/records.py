@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import msgspec
 
 from grading.errors import BadFormat
+from grading.formats.banks.yaml_records import as_json, is_yaml
 from grading.formats.base import ENVELOPE, unwrapped
 from grading.formats.ids import text_md5
 from grading.formats.reading import MAX_HELD_BYTES, lines, refuse_escaped_nul
@@ -92,6 +93,11 @@ class Source:
     file: str
 
 
+class Record(NamedTuple):
+    line: int
+    value: Json
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one tool or track writes banks. Readers raise `BadFormat` without a place; the caller adds it."""
@@ -123,6 +129,14 @@ class Dialect:
     """Why no bank with this item can be written at all; empty if it can."""
     warns: Callable[[BankItem], str] = lambda item: ""
     """What readers of the written file will make of this item; empty if nothing is to be said."""
+    notes: Callable[[BankLine], Sequence[str]] = lambda line: ()
+    """What an import says of a line."""
+    split: Callable[[Sequence[Record]], Sequence[Record]] = lambda records: records
+    """Return a file's records with one a topic, where the file does not part them so."""
+    join: Callable[[Sequence[Json]], Any] | None = None
+    """Return the document that a file's records are; None: a line each."""
+    keys: tuple[str, ...] = ()
+    """The keys that its records need to have; empty where their names are free."""
 
     @property
     def foreign_name(self) -> str:
@@ -136,11 +150,6 @@ class Dialect:
         return [self.write(replace(line, items=[item])) for item in line.items if not self.leaves_out(item)]
 
 
-class Record(NamedTuple):
-    line: int
-    value: Json
-
-
 def read_records(path: Path) -> list[Record]:
     """Return every record of the file with its line; those of one document have the line on which it begins.
 
@@ -148,16 +157,28 @@ def read_records(path: Path) -> list[Record]:
     line between records, and nesting deeper than `MAX_DEPTH`.
     """
     numbered = list(lines(path, max_bytes=MAX_HELD_BYTES))
-    return [record for line, text in _documents(numbered) for record in _records(path.name, line, text)]
+    return [
+        record for line, text in _documents(numbered, path.name) for record in _records(path.name, line, text)
+    ]
 
 
-def _documents(numbered: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _documents(numbered: list[tuple[int, str]], file: str) -> list[tuple[int, str]]:
     """Yield (line, JSON text) of each line, unless the first is only the beginning of a document."""
     first = next(place for place, (_, text) in enumerate(numbered) if text.strip())
     number, text = numbered[first]
+    if is_yaml([text for _, text in numbered]):
+        return [(number, _from_yaml(numbered[first:], file))]
     if _is_whole(text) or text.rstrip().endswith("}"):
         return numbered
     return [(number, "\n".join(text for _, text in numbered[first:]))]
+
+
+def _from_yaml(numbered: list[tuple[int, str]], file: str) -> str:
+    try:
+        return as_json("\n".join(text for _, text in numbered))
+    except BadFormat as error:
+        line = numbered[0][0] + (error.line or 1) - 1
+        raise BadFormat(error.problem, file=file, line=line) from error
 
 
 def _is_whole(text: str) -> bool:

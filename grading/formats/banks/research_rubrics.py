@@ -96,4 +96,5 @@ DIALECT = Dialect(
     "TREC RAG 2026",
     parts,
     head_parts,
+    keys=("qid", "rubrics"),
 )

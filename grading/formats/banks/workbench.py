@@ -195,4 +195,5 @@ DIALECT = Dialect(
     parts,
     head_parts,
     repeats_topics=True,
+    keys=("query_id", "query_text", "items"),
 )

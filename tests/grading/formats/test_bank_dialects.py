@@ -10,6 +10,7 @@ import pytest
 from grading.formats.banks import (
     BY_NAME,
     DIALECTS,
+    OF_ANSWERS,
     bank_files,
     documents,
     losses,
@@ -17,6 +18,7 @@ from grading.formats.banks import (
     recognise_bank,
     refusals,
     warnings,
+    without_twins,
     write_bank,
 )
 from grading.formats.ids import text_md5
@@ -35,6 +37,12 @@ FILES = {
     "research_rubrics.jsonl": "researchrubrics",
     "nuggets_q7.rat.json": "rat",
     "nuggets_q8.json": "collaborator",
+    "ragdoll.jsonl": "ragdoll",
+    "ragdoll_graded.jsonl": "ragdoll-graded",
+    "rubric_q9.json": "autorubric",
+    "rubric_q10.json": "autorubric",
+    "tqa.json": "tqa",
+    "genq.json": "genq",
     "../questions.jsonl.gz": "workbench",
     "../nuggets.jsonl": "workbench",
     "../car_questions.jsonl": "workbench",
@@ -84,8 +92,8 @@ def test_the_content_says_the_dialect_and_not_the_name(name, tmp_path):
 def test_every_loss_is_listed(name, dialect):
     """Whatever is written in another dialect can be read, and an item that is not in it is listed."""
     found, read = read_bank(FOLDER / name)
-    moved = read if dialect.foreign_name == found.name else [line.in_other_dialect() for line in read]
-    if refusals(moved, dialect) or dialect.name == "assign" != found.name:
+    moved = read if dialect.foreign_name == found.name else _moved(read)
+    if refusals(moved, dialect) or (dialect.name in OF_ANSWERS and dialect.name != found.name):
         return
     lost = {loss.text for loss in losses(moved, dialect) if "left out" in loss.what}
     held = {item.text for line in moved for item in line.items}
@@ -96,6 +104,10 @@ def test_every_loss_is_listed(name, dialect):
         for item in dialect.read(record, found_at(line)).items
     }
     assert {text.strip() for text in held - lost} == written
+
+
+def _moved(read):
+    return without_twins(line.in_other_dialect() for line in read)[0]
 
 
 def found_at(line):

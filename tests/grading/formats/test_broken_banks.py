@@ -8,7 +8,16 @@ from dataclasses import replace
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.banks import DIALECTS, bank_files, documents, losses, read_bank, refusals, warnings
+from grading.formats.banks import (
+    DIALECTS,
+    OF_ANSWERS,
+    bank_files,
+    documents,
+    losses,
+    read_bank,
+    refusals,
+    warnings,
+)
 from grading.formats.banks.records import MAX_DEPTH
 from grading.formats.ids import item_id
 from tests.grading.formats.test_bank_dialects import FILES, FOLDER
@@ -204,7 +213,7 @@ def _write_in_another(read, dialect):
     moved = [line.in_other_dialect() for line in read]
     edited = [replace(line, items=[_edited(item, line) for item in line.items]) for line in moved]
     for lines in (moved, edited):
-        if dialect.name != "assign" and not refusals(lines, dialect):
+        if dialect.name not in OF_ANSWERS and not refusals(lines, dialect):
             list(documents(lines, dialect))
             losses(lines, dialect)
             warnings(lines, dialect)

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from grading.formats.banks import BY_NAME, write_bank
-from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
+from grading.formats.banks import BY_NAME, OF_ANSWERS, write_bank
 from rubricweb.banks.access import named_bank, named_version
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank
@@ -31,7 +30,7 @@ class Command(OperatorCommand):
         parser.add_argument("bank", metavar="BANK")
         help_text = "default: %(default)s, AutoJudge's"
         parser.add_argument("--dialect", choices=list(BY_NAME), default="v3", help=help_text)
-        help_text = "dialect assign: whose ratings of whole answers to write, a grader by its model or people"
+        help_text = "of dialects of answers: whose ratings to write, a grader by its model or people"
         parser.add_argument("--by", metavar="NAME", default="", help=help_text)
         help_text = "a version, by number or name; default: the bank as it is now"
         parser.add_argument("--as-of", metavar="VERSION", default="", help=help_text)
@@ -47,9 +46,9 @@ class Command(OperatorCommand):
         scope = BankScope(row, named_version(row, options["as_of"]), has_secrets=options["with_secret"])
         dialect = BY_NAME[options["dialect"]]
         by = _author(row, options["by"]) if options["by"] else None
-        if by and dialect is not ASSIGNMENTS_DIALECT:
+        if by and dialect.name not in OF_ANSWERS:
             raise CommandError(
-                "--by goes with --dialect assign: other dialects have no assignments of answers"
+                f"--by goes with --dialect {' or '.join(OF_ANSWERS)}: other dialects say nothing of answers"
             )
         export = bank_export(scope, dialect, by=by)
         if export.refusals:
