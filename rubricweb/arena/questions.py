@@ -12,7 +12,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.formats.ids import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.arena import access, actions, selectors
 from rubricweb.arena.actions import NewQuestion
 from rubricweb.arena.battles import DRAWN, ArenaError, offered
@@ -60,7 +59,7 @@ class QuestionForm(forms.Form):
             del self.fields["most_calls"]
         if self._writer is None or not _cost(self._writer):
             del self.fields["most_dollars"]
-        elif roles.role_of(person, collection) == Role.ASSESSOR:
+        elif not roles.holds(person, collection, roles.TO_GRADE):
             most = float(collection.assessors_grade_up_to)
             self.fields["most_dollars"] = forms.FloatField(
                 label="Maximum cost, in US dollars",
@@ -108,7 +107,7 @@ class AdoptForm(forms.Form):
 def _writer_for(person: User, collection: Collection) -> Writer | None:
     """Return the model that the person may ask; assessors need the right to grade and a known price."""
     writer = writer_of(collection)
-    if writer is None or roles.role_of(person, collection) != Role.ASSESSOR:
+    if writer is None or roles.holds(person, collection, roles.TO_GRADE):
         return writer
     return writer if collection.assessors_grade and _cost(writer) is not None else None
 
@@ -121,7 +120,7 @@ def _cost(writer: Writer) -> float | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the form of a question of one's own; POST has two systems answer it."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_ASK)
     form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
     if form.is_bound and form.is_valid():

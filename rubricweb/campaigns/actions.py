@@ -171,7 +171,7 @@ def assign_cells(bank: Bank, cells: Iterable[human_ratings.Cell], *, to: User, b
     They go to the bank's standing campaign, where the grader's rating is shown. Raises UnfitCampaign if `to`
     may not rate here.
     """
-    if not roles.holds(to, bank.collection, roles.TO_ASSESS):
+    if not roles.holds(to, bank.collection, roles.TO_RATE):
         raise UnfitCampaign(f"{to} is not an assessor here.")
     campaign = _standing(bank, by)
     frozen = _joined(campaign, list(dict.fromkeys(cells)))

@@ -157,7 +157,7 @@ class Ratings(ListResource):
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         """Rate a passage for a question."""
-        collection = self.collection(needed=roles.TO_ASSESS)
+        collection = self.collection(needed=roles.TO_RATE)
         fields = self.fields(NewRating)
         event = rate_cell(
             _cell(collection, fields),
