@@ -22,6 +22,7 @@ from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, writer_of
+from rubricweb.jobs import steering
 from rubricweb.jobs.steering import MILLION, Limits, cost
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
@@ -143,7 +144,7 @@ def pending(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_POST
 def cancel(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Stop the answering."""
-    question = actions.cancel(_question(request, slug, battle_id), by=request.user)
+    question = steering.steer(_question(request, slug, battle_id), "cancel", by=request.user)
     return redirect("arena:battle", slug, question.battle.pk)
 
 
