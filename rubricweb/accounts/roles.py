@@ -32,10 +32,18 @@ class Role(TextChoices):
         return self.level >= other.level
 
 
-# What each change needs. Everything that only looks needs VIEWER.
+# What each act needs; to let a role do one, change its line here. Everything that only looks needs VIEWER.
 TO_SUBMIT = Role.PARTICIPANT
 TO_VIEW = Role.VIEWER
-TO_ASSESS = Role.ASSESSOR
+TO_RATE = Role.ASSESSOR
+TO_VERIFY = Role.ASSESSOR
+TO_COMMENT = Role.ASSESSOR
+TO_LABEL = Role.ASSESSOR
+TO_VOTE = Role.ASSESSOR
+TO_ASK = Role.ASSESSOR
+TO_DECIDE = Role.DEVELOPER
+TO_RESOLVE = Role.DEVELOPER
+TO_ASSIGN = Role.DEVELOPER
 TO_EDIT_BANK = Role.DEVELOPER
 TO_GRADE = Role.DEVELOPER
 TO_SEE_SECRETS = Role.DEVELOPER
@@ -50,12 +58,12 @@ def roles_with(needed: Role) -> list[Role]:
 
 def role_to_edit(collection: Collection) -> Role:
     """Return the lowest role that edits items: topic developer, or assessor if the collection lets them."""
-    return TO_ASSESS if collection.assessors_edit else TO_EDIT_BANK
+    return Role.ASSESSOR if collection.assessors_edit else TO_EDIT_BANK
 
 
 def role_to_grade(collection: Collection) -> Role:
     """Return the lowest role that grades: topic developer, or assessor if the collection lets them."""
-    return TO_ASSESS if collection.assessors_grade else TO_GRADE
+    return Role.ASSESSOR if collection.assessors_grade else TO_GRADE
 
 
 def may_create(user: User) -> bool:

@@ -41,7 +41,7 @@ def arena_for_board(user: User, slug: str) -> Arena:
 
 def battle_for(user: User, slug: str, battle_id: int) -> Battle:
     """Return a battle of the user's own, of a question or between two runs that still count."""
-    collection = collection_for(user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(user, slug, needed=roles.TO_VOTE)
     battles = collection.battles.select_related("topic", "left", "right", "collection", "question__topic")
     accepted = collection.runs.accepted()
     visible = Q(question__isnull=False) | Q(left__in=accepted, right__in=accepted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from uuid import UUID
 from zlib import crc32
@@ -245,21 +245,6 @@ def ask(collection: Collection, request: NewQuestion, *, limits: Limits, by: Use
     )
 
 
-def pause(question: Question, *, by: User) -> Question:
-    """Let workers end the call that they are at, and take no more. Nothing happens if the job has ended."""
-    return _steered(question, steering.pause, "paused", by)
-
-
-def resume(question: Question, *, by: User) -> Question:
-    """Go on with a paused job."""
-    return _steered(question, steering.resume, "resumed", by)
-
-
-def cancel(question: Question, *, by: User) -> Question:
-    """Stop the answering; what the model replied is kept."""
-    return _steered(question, steering.cancel, "cancelled", by)
-
-
 @transaction.atomic
 def go_on(question: Question, *, more_calls: int = 0, more_dollars: float = 0) -> Question:
     """Answer on: with higher limits where it paused, else what failed or was cancelled, as before."""
@@ -297,18 +282,6 @@ def adopt(question: Question, *, query_id: str, by: User) -> Topic:
     audit.record("question adopted as a topic", topic, by=by, detail=query_id)
     events.publish_on_commit(collection.channel, "runs")
     return topic
-
-
-@transaction.atomic
-def _steered(question: Question, steer: Callable[[Question], Question], word: str, by: User) -> Question:
-    before = steering.lock(question)
-    if before.has_ended:
-        return before
-    after = steer(question)
-    if after.state != before.state:
-        audit.record(f"question's answering {word}", after, by=by)
-        events.publish_on_commit(after.collection.channel, "progress")
-    return after
 
 
 def _new_question(collection: Collection, request: NewQuestion, limits: Limits, by: User) -> Question:

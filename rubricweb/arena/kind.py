@@ -10,7 +10,7 @@ from django.utils.text import Truncator
 
 from grading.systems.pipeline import Made, make
 from grading.types import Ranking, Topic
-from rubricweb.arena import actions, battles
+from rubricweb.arena import battles
 from rubricweb.arena.models import FreshAnswer, Question
 from rubricweb.core import events
 from rubricweb.core.reader import reader
@@ -32,6 +32,7 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
     related = ("job__collection", "job__topic")
     job_related = ("collection",)
     payload = ("replies", "result")
+    activity = "question's answering"
 
     def run(self, lease: Lease[FreshAnswer]) -> None:
         """Make one of the two answers. Raises what `Kind.run` does, and what models raise."""
@@ -91,7 +92,6 @@ LISTING = Listing(
     address=_address,
     opens="Battle",
     rate=lambda _: None,
-    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
     is_for_its_starter=True,
     shows_calls=lambda question: not question.battle.is_blind,
 )

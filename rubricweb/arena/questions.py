@@ -12,7 +12,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.formats.ids import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.arena import access, actions, selectors
 from rubricweb.arena.actions import NewQuestion
 from rubricweb.arena.battles import DRAWN, ArenaError, offered
@@ -23,6 +22,7 @@ from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, writer_of
+from rubricweb.jobs import steering
 from rubricweb.jobs.steering import MILLION, Limits, cost
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
@@ -60,7 +60,7 @@ class QuestionForm(forms.Form):
             del self.fields["most_calls"]
         if self._writer is None or not _cost(self._writer):
             del self.fields["most_dollars"]
-        elif roles.role_of(person, collection) == Role.ASSESSOR:
+        elif not roles.holds(person, collection, roles.TO_GRADE):
             most = float(collection.assessors_grade_up_to)
             self.fields["most_dollars"] = forms.FloatField(
                 label="Maximum cost, in US dollars",
@@ -108,7 +108,7 @@ class AdoptForm(forms.Form):
 def _writer_for(person: User, collection: Collection) -> Writer | None:
     """Return the model that the person may ask; assessors need the right to grade and a known price."""
     writer = writer_of(collection)
-    if writer is None or roles.role_of(person, collection) != Role.ASSESSOR:
+    if writer is None or roles.holds(person, collection, roles.TO_GRADE):
         return writer
     return writer if collection.assessors_grade and _cost(writer) is not None else None
 
@@ -121,7 +121,7 @@ def _cost(writer: Writer) -> float | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the form of a question of one's own; POST has two systems answer it."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_ASK)
     form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
     if form.is_bound and form.is_valid():
@@ -144,7 +144,7 @@ def pending(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_POST
 def cancel(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Stop the answering."""
-    question = actions.cancel(_question(request, slug, battle_id), by=request.user)
+    question = steering.steer(_question(request, slug, battle_id), "cancel", by=request.user)
     return redirect("arena:battle", slug, question.battle.pk)
 
 

@@ -108,7 +108,7 @@ class PairForm(forms.Form):
 @require_safe
 def vote(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the pair of answers that waits for this person; without one, the form that draws it at once."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_VOTE)
     if waits := actions.waiting_battle(collection, request.user):
         return _battle_page(request, access.battle_for(request.user, slug, waits.pk))
     context = context_of(request, collection)
@@ -119,7 +119,7 @@ def vote(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_POST
 def next_pair(request: HtmxRequest, slug: str) -> HttpResponse:
     """Draw a pair where none waits, and show it."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_VOTE)
     try:
         drawn = actions.next_battle(collection, by=request.user)
     except NothingToDraw as refusal:
@@ -201,7 +201,7 @@ def by_name(request: HtmxRequest, slug: str) -> HttpResponse:
 
     Apart from the next pair, since the names of all runs are on it.
     """
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_VOTE)
     form = PairForm(request.POST or None)
     form.offer(collection)
     if form.is_bound and form.is_valid():

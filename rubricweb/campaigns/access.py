@@ -20,11 +20,10 @@ from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import hidden_of_cell
 
-TO_ADJUDICATE = roles.TO_EDIT_BANK
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
-def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = roles.TO_ASSESS) -> Campaign:
+def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = roles.TO_RATE) -> Campaign:
     """Return a campaign of the collection; where people were named, others may not work on it."""
     rows = Campaign.objects.select_related("collection", "bank").filter(collection__slug=slug, pk=campaign_id)
     campaign = _with_access(rows, user.pk, campaign="pk", collection="collection").first()
@@ -43,7 +42,7 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
     cell: CampaignCell
     for cell in _cell(user.pk, campaign_id, cell_id):
         if cell.campaign.collection.slug == slug and not is_left_out(cell, cell.campaign.collection):
-            _require(cell, cell.campaign, user, roles.TO_ASSESS)
+            _require(cell, cell.campaign, user, roles.TO_RATE)
             return cell
     campaign_for(user, slug, campaign_id)
     raise Http404("No such pair.")
@@ -81,7 +80,7 @@ def _require(row: Any, campaign: Campaign, user: User, needed: Role) -> None:
 
 
 def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple[Collection, CellKey]:
-    collection = collection_for(user, slug, needed=TO_ADJUDICATE)
+    collection = collection_for(user, slug, needed=roles.TO_DECIDE)
     revisions = ItemRevision.objects.filter(topic__collection=collection).select_related("topic")
     revision = get_object_or_404(revisions, pk=revision_id)
     pooled_passage(collection, revision.topic_id, passage_id)
@@ -91,5 +90,5 @@ def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple
 
 
 def decision_for(user: User, slug: str, decision_id: int) -> tuple[Collection, Decision]:
-    collection = collection_for(user, slug, needed=TO_ADJUDICATE)
+    collection = collection_for(user, slug, needed=roles.TO_DECIDE)
     return collection, get_object_or_404(Decision, pk=decision_id, topic__collection=collection)

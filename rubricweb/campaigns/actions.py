@@ -171,7 +171,7 @@ def assign_cells(bank: Bank, cells: Iterable[human_ratings.Cell], *, to: User, b
     They go to the bank's standing campaign, where the grader's rating is shown. Raises UnfitCampaign if `to`
     may not rate here.
     """
-    if not roles.holds(to, bank.collection, roles.TO_ASSESS):
+    if not roles.holds(to, bank.collection, roles.TO_RATE):
         raise UnfitCampaign(f"{to} is not an assessor here.")
     campaign = _standing(bank, by)
     frozen = _joined(campaign, list(dict.fromkeys(cells)))
@@ -228,6 +228,7 @@ def _joined(campaign: Campaign, cells: list[human_ratings.Cell]) -> list[Campaig
 
 
 @retried
+@transaction.atomic
 def rate(
     cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "", hold: int = 0
 ) -> Turn:
@@ -237,36 +238,29 @@ def rate(
     after its lease ended, when somebody else has the cell, counts as an additional turn. Sent twice, it is
     saved once. Raises what `grades.human_ratings.rate_cell` raises.
     """
-    place = cell.human_cell
-    with human_ratings.saved_once(place, by=by, seen=seen):
-        turn, state = _own_turn(cell, by)
-        is_new = state.last_number == seen and turn.uid != uid
-        turn.event = None if is_new else human_ratings.already_saved(place, by=by, seen=seen, uid=uid)
-        if turn.event is None:
-            if turn.state == State.SKIPPED:
-                _undo_skip(turn)
-            turn.event = _say(turn, cell, rating=rating, by=by, state=state, uid=uid)
-            turn.rating = rating if turn.rating is None else turn.rating
-            turn.comment = comment
-            _hand_in(turn, State.SUBMITTED, uid)
-        take_missing(cell.campaign, by, count=hold)
-    return turn
-
-
-def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, state: CellState, uid: UUID) -> HumanGrade:
+    turn, state = _own_turn(cell, by)
     is_blind = turn.is_blind and turn.rating is None
-    return human_ratings.add_rating(
+    displayed = None
+    if not is_blind and cell.config is not None:
+        displayed = human_ratings.ShownRating(cell.config, state.grader_rating)
+    turn.event = human_ratings.rate_cell(
         cell.human_cell,
         rating=rating,
         by=by,
-        seen=state.last_number,
+        seen=seen,
         how=How.BLIND if is_blind else How.ASSISTED,
-        displayed=None
-        if is_blind or cell.config is None
-        else human_ratings.ShownRating(cell.config, state.grader_rating),
+        displayed=displayed,
         draw=cell.campaign.draw_id if cell.is_random else None,
         uid=uid,
     )
+    if turn.event.number > state.last_number:
+        if turn.state == State.SKIPPED:
+            _undo_skip(turn)
+        turn.rating = rating if turn.rating is None else turn.rating
+        turn.comment = comment
+        _hand_in(turn, State.SUBMITTED, uid)
+    take_missing(cell.campaign, by, count=hold)
+    return turn
 
 
 def comment(cell: CampaignCell, *, text: str, by: User) -> None:

@@ -26,7 +26,6 @@ from django.urls import reverse
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import Held
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.leases import LEASE
@@ -80,7 +79,8 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
     reachable = mine | Exists(
         Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     )
-    if roles.role_in(person, collection_id) == Role.ASSESSOR:
+    held = roles.role_in(person, collection_id)
+    if held and held.includes(roles.TO_RATE) and not held.includes(roles.TO_EDIT_BANK):
         reachable |= Q(campaign__people=None, campaign__is_standing=False)
     return cells.filter(reachable)
 

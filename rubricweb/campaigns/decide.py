@@ -97,11 +97,11 @@ def decide(request: HtmxRequest, slug: str) -> HttpResponse:
 
     Assessors, and whoever asks for `mine`, see their own ratings that a decision overruled.
     """
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_RATE)
     if request.method == "POST":
-        roles.require(request.user, collection, access.TO_ADJUDICATE)
+        roles.require(request.user, collection, roles.TO_DECIDE)
         return _save(request, collection)
-    decides = roles.holds(request.user, collection, access.TO_ADJUDICATE)
+    decides = roles.holds(request.user, collection, roles.TO_DECIDE)
     if "mine" in request.GET or not decides:
         rows = overruled(collection, request.user)
         context = {"collection": collection, "decides": decides, "rows": rows}
@@ -123,7 +123,7 @@ def withdraw(request: HtmxRequest, slug: str, decision_id: int) -> HttpResponse:
 @require_POST
 def accept_unanimous(request: HtmxRequest, slug: str) -> HttpResponse:
     """Accept the ratings that two or more assessors agree on."""
-    collection = collection_for(request.user, slug, needed=access.TO_ADJUDICATE)
+    collection = collection_for(request.user, slug, needed=roles.TO_DECIDE)
     campaign = ConflictsForm(request.GET, collection).chosen
     accepted = adjudication.accept_unanimous(collection, by=request.user, campaign=campaign)
     messages.success(request, f"Accepted {counted(accepted, 'pair')} where people agree.")

@@ -278,7 +278,7 @@ def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
 
 
 def members_who_rate(collection: Collection) -> QuerySet[User]:
-    enough = [role for role in Role if role.includes(roles.TO_ASSESS)]
+    enough = [role for role in Role if role.includes(roles.TO_RATE)]
     held = {"memberships__collection": collection, "memberships__role__in": enough}
     return User.objects.filter(**held).order_by("first_name", "username")
 

@@ -35,7 +35,7 @@ def collection_to_grade(user: User, slug: str) -> Collection:
 
 def price_refusal(user: User, collection: Collection, find: Callable[[], list[Missing]]) -> str:
     """Return why an assessor may not spend the price of the cells that `find` finds, or ""."""
-    if roles.role_of(user, collection) != Role.ASSESSOR:
+    if roles.holds(user, collection, roles.TO_GRADE):
         return ""
     limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, find())
     if dollars is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from uuid import UUID, uuid4
 
@@ -30,7 +30,6 @@ from rubricweb.grades.engine.stages import (
 )
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, JobPart
 from rubricweb.grades.selectors import keep_default_grader
-from rubricweb.jobs import steering
 
 logger = logging.getLogger(__name__)
 
@@ -159,52 +158,6 @@ def go_on(jobs: list[GradingJob], *, by: User | None) -> list[GradingJob]:
         items=Item.including_secret.filter(bank__collection=collection, revision__in=wordings),
         configs=dict.fromkeys(job.config for job in jobs),
     )
-
-
-def pause_job(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Let workers save what they are at, and take no more of the job. A job that has ended stays as it is."""
-    return _steered(job, steering.pause, "grading paused", by)
-
-
-def resume_job(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Resume a paused job."""
-    return _steered(job, steering.resume, "grading resumed", by)
-
-
-def go_first(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Give the job high priority, because somebody waits for it, unless it has ended."""
-    first = partial(steering.set_priority, priority=GradingJob.Priority.HIGH)
-    return _steered(job, first, "grading put first", by)
-
-
-def go_in_turn(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Give the job normal priority again, because nobody waits for it any more."""
-    in_turn = partial(steering.set_priority, priority=GradingJob.Priority.DEFAULT)
-    return _steered(job, in_turn, "grading put in turn", by)
-
-
-def cancel_job(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Stop the job now; grades that are saved stay. A job that has ended stays as it is."""
-    return _steered(job, steering.cancel, "grading cancelled", by)
-
-
-def cancel_job_after_batch(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Stop the job once workers have saved what they are at, which may have been paid for."""
-    return _steered(job, steering.cancel_waiting, "grading cancelled", by)
-
-
-@transaction.atomic
-def _steered(
-    job: GradingJob, steer: Callable[[GradingJob], GradingJob], verb: str, by: User | None
-) -> GradingJob:
-    before = steering.lock(job)
-    if before.has_ended:
-        return before
-    after = steer(job)
-    if (after.state, after.priority) != (before.state, before.priority):
-        audit.record(verb, after, by=by, detail=after.scope)
-        events.publish_on_commit(after.collection.channel, "progress")
-    return after
 
 
 def _lock(collection: Collection) -> None:

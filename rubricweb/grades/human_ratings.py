@@ -107,14 +107,16 @@ def rate_cell(
     `draw` is the primary key of the random draw that selected the cell. `uid` makes sending it twice
     harmless. Raises RatedMeanwhile or UnfitRating.
     """
-    with saved_once(cell, by=by, seen=seen):
-        return already_saved(cell, by=by, seen=seen, uid=uid) or add_rating(
-            cell, rating=rating, by=by, seen=seen, how=how, displayed=displayed, draw=draw, uid=uid
-        )
+    fields = _displayed_fields(displayed) | {"rating": rating, "how": how, "draw_id": draw}
+    with _saved_once(cell, by=by, seen=seen):
+        if event := _already_saved(cell, by=by, seen=seen, uid=uid):
+            return event
+        _within_scale(rating)
+        return _add(cell, by, seen, uid, fields)
 
 
 @contextmanager
-def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
+def _saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
     """Run a transaction; raises RatedMeanwhile if `by` rates the cell at the same time."""
     try:
         with transaction.atomic():
@@ -125,7 +127,7 @@ def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
         raise RatedMeanwhile(latest_by(by, cell), seen) from error
 
 
-def already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
+def _already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
     """Return the event saved with this `uid`; raise RatedMeanwhile unless `seen` is the latest number."""
     of_cell = Q(revision=cell.revision_id, passage=cell.passage_id)
     events = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
@@ -136,23 +138,6 @@ def already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> Human
     if (last.number if last else 0) != seen:
         raise RatedMeanwhile(last, seen)
     return None
-
-
-def add_rating(
-    cell: Cell,
-    *,
-    rating: int,
-    by: User,
-    seen: int,
-    how: How,
-    displayed: ShownRating | None = None,
-    draw: int | None = None,
-    uid: UUID | None = None,
-) -> HumanGrade:
-    """Save a rating like `rate_cell`, inside `saved_once` and after `already_saved`."""
-    _within_scale(rating)
-    fields = {"rating": rating, "how": how}
-    return _add(cell, by, seen, uid, _displayed_fields(displayed) | fields | {"draw_id": draw})
 
 
 def record_verdict(
@@ -284,8 +269,8 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
 
 
 def _append(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, object]) -> HumanGrade:
-    with saved_once(cell, by=by, seen=seen):
-        return already_saved(cell, by=by, seen=seen, uid=uid) or _add(cell, by, seen, uid, fields)
+    with _saved_once(cell, by=by, seen=seen):
+        return _already_saved(cell, by=by, seen=seen, uid=uid) or _add(cell, by, seen, uid, fields)
 
 
 def _add(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, object]) -> HumanGrade:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -35,23 +33,14 @@ from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
 from rubricweb.grades.replies import RawReply, raw_replies
 from rubricweb.grades.templatetags.grades import again_of
 from rubricweb.grades.visibility import visible_grades
-from rubricweb.jobs import listing
+from rubricweb.jobs import listing, steering
 from rubricweb.jobs.listing import JobLine, Stage, TaskListing
 from rubricweb.jobs.progress import Price
+from rubricweb.jobs.steering import STEERS
 
 CALLS_A_PAGE = 20
 LATEST_CALLS = 100
 JOBS = "grades/jobs.html"
-EACH: Mapping[str, Callable[..., Any]] = {
-    "pause": actions.pause_job,
-    "resume": actions.resume_job,
-    "first": actions.go_first,
-    "in-turn": actions.go_in_turn,
-    "cancel": actions.cancel_job_after_batch,
-    "cancel-now": actions.cancel_job,
-    "retry": actions.retry_failed_of,
-}
-"""Actions on each job of a press."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +161,15 @@ def steer(request: HtmxRequest, slug: str, kind: str, job_id: int, act: str) -> 
         job = access.job_for(request.user, slug, job_id, needed=roles.TO_GRADE)
         _steer_press(request, job, act)
         return _answer(request, job.collection)
-    kept = listing.get(kind)
+    listed = listing.get(kind)
     collection = collection_for(request.user, slug, needed=_role_to_steer(kind))
-    if kept is None or act not in kept.acts:
+    if listed is None or act not in listed.acts:
         raise Http404("No such act.")
-    kept.acts[act](get_object_or_404(kept.jobs(collection.pk), pk=job_id), by=request.user)
+    row = get_object_or_404(listed.jobs(collection.pk), pk=job_id)
+    if isinstance(listed, TaskListing):
+        listed.acts[act](row, by=request.user)
+    else:
+        steering.steer(row, act, by=request.user)
     return _answer(request, collection)
 
 
@@ -185,9 +178,12 @@ def _steer_press(request: HtmxRequest, job: GradingJob, act: str) -> None:
     if act == "go-on":
         if not actions.go_on(press, by=request.user):
             messages.info(request, "Nothing is left to grade.")
-    elif act in EACH:
+    elif act == "retry":
         for each in press:
-            EACH[act](each, by=request.user)
+            actions.retry_failed_of(each, by=request.user)
+    elif act in STEERS:
+        for each in press:
+            steering.steer(each, act, by=request.user)
     else:
         raise Http404("No such act.")
 

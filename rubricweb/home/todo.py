@@ -115,9 +115,9 @@ def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
     holding = partial(_holding, held)
     work = open_work(user, by_pk.values(), holding(roles.TO_EDIT_BANK))
     tasks = [
-        *_cells(user, holding(roles.TO_ASSESS)),
+        *_cells(user, holding(roles.TO_RATE)),
         *_flags(user, by_pk, holding),
-        *_conflicts(work, holding(roles.TO_EDIT_BANK)),
+        *_conflicts(work, holding(roles.TO_DECIDE)),
         *_drafts(by_pk, [place for place, role in held.items() if role.includes(roles.role_to_edit(place))]),
         *_paused_jobs(holding(roles.TO_GRADE)),
         *_teams_files(work, holding(roles.TO_ORGANIZE)),
@@ -234,8 +234,8 @@ def _pace(user: User) -> float | None:
 
 def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[WaitingTask]:
     """Yield flags assigned to the person, and for topic developers those assigned to nobody."""
-    edited = holding(roles.TO_EDIT_BANK)
-    mine = Q(assignee=user, bank__collection__in=holding(roles.TO_ASSESS))
+    edited = holding(roles.TO_RESOLVE)
+    mine = Q(assignee=user, bank__collection__in=holding(roles.TO_COMMENT))
     unassigned = Q(assignee=None, bank__collection__in=edited)
     counts = _counted(Flag.objects.open().filter(mine | unassigned), "bank__collection")
     for pk, count in counts.items():

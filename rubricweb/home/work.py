@@ -34,7 +34,7 @@ class KindOfWork:
     question: str
     verb: str
     route: str
-    needed: Role = roles.TO_ASSESS
+    needed: Role
 
 
 KINDS = (
@@ -44,6 +44,7 @@ KINDS = (
         "How well does a passage answer each question? One key a rating.",
         "Campaigns",
         "campaigns:campaigns",
+        roles.TO_RATE,
     ),
     KindOfWork(
         WaitingKind.VERIFY,
@@ -51,6 +52,7 @@ KINDS = (
         "Is the grade right? One passage, one question, yes or no.",
         "Verify",
         "review:verify",
+        roles.TO_VERIFY,
     ),
     KindOfWork(
         WaitingKind.DECIDE,
@@ -58,7 +60,7 @@ KINDS = (
         "Two people rated differently. Which grade holds?",
         "Decide",
         "campaigns:decide",
-        roles.TO_EDIT_BANK,
+        roles.TO_DECIDE,
     ),
     KindOfWork(
         WaitingKind.LABEL,
@@ -66,9 +68,15 @@ KINDS = (
         "Does the cited passage support the sentence of the answer?",
         "Label",
         "support:label",
+        roles.TO_LABEL,
     ),
     KindOfWork(
-        WaitingKind.VOTE, "to vote on", "Which of two answers serves the asker better?", "Vote", "arena:vote"
+        WaitingKind.VOTE,
+        "to vote on",
+        "Which of two answers serves the asker better?",
+        "Vote",
+        "arena:vote",
+        roles.TO_VOTE,
     ),
     KindOfWork(
         WaitingKind.ANSWER,
@@ -76,6 +84,7 @@ KINDS = (
         "Flags on questions and passages that wait for a word from you.",
         "Flags",
         "review:flags",
+        roles.TO_COMMENT,
     ),
 )
 """In the order of the list; each keeps its place when nothing waits."""
@@ -150,18 +159,18 @@ OPEN_ENDED = frozenset({WaitingKind.VERIFY, WaitingKind.VOTE})
 
 def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[WaitingTask]:
     """Yield grades to verify, citations to label, and pairs of answers to vote on."""
-    if not role.includes(roles.TO_ASSESS):
-        return
-    if bank := next(iter(banks(collection)), None):
+    if role.includes(roles.TO_VERIFY) and (bank := next(iter(banks(collection)), None)):
         address = reverse("review:verify", args=[collection.slug, bank.pk])
         count = min(PORTION, count_unchecked(bank, user))
         yield WaitingTask(count, "grades to verify", collection, address, "Verify", WaitingKind.VERIFY)
-    address = reverse("support:label", args=[collection.slug])
-    left = labelling.progress(collection, user).left
-    yield WaitingTask(left, "citations to label", collection, address, "Label", WaitingKind.LABEL)
-    address = reverse("arena:vote", args=[collection.slug])
-    count = min(PORTION, count_unseen(collection, user))
-    yield WaitingTask(count, "pairs to vote on", collection, address, "Vote", WaitingKind.VOTE)
+    if role.includes(roles.TO_LABEL):
+        address = reverse("support:label", args=[collection.slug])
+        left = labelling.progress(collection, user).left
+        yield WaitingTask(left, "citations to label", collection, address, "Label", WaitingKind.LABEL)
+    if role.includes(roles.TO_VOTE):
+        address = reverse("arena:vote", args=[collection.slug])
+        count = min(PORTION, count_unseen(collection, user))
+        yield WaitingTask(count, "pairs to vote on", collection, address, "Vote", WaitingKind.VOTE)
 
 
 def _rows(kind: KindOfWork, collection: Collection, tasks: list[WaitingTask]) -> list[WorkRow]:

@@ -198,6 +198,14 @@ class ChunkKind(Kind[C]):
     collection = "job.collection_id"
     job_related: ClassVar[tuple[str, ...]] = ()
     """Relations that are read with a job."""
+    activity = "job"
+    """What audit entries call the work of its jobs: "grading" in "grading paused"."""
+    saves_batches = False
+    """Whether a cancelled job first saves what workers are at, since it may have been paid for."""
+
+    def audited(self, job: Any) -> tuple[Model, str]:
+        """Return what an entry about the job is of, and its detail."""
+        return job, ""
 
     def label(self, work: C) -> str:
         return f"job {self.job_id(work)}"

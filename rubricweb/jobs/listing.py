@@ -41,8 +41,6 @@ class Listing:
     """Address of the job's page; empty where the reader may not open it."""
     rate: Callable[[Any], float | None]
     """Units a second of one worker, as known from earlier jobs."""
-    acts: Mapping[str, Callable[..., Any]]
-    """Actions `pause`, `resume` and `cancel`, called with the job and `by`."""
     is_for_its_starter: bool = False
     """Whether the person who started it sees it even without seeing other jobs."""
     shows_calls: Callable[[Any], bool] = lambda _: True
@@ -51,6 +49,8 @@ class Listing:
     """Text of the link to its page."""
     is_for_organizers: bool = False
     """Whether only organizers see it, and its starter where `is_for_its_starter`."""
+    acts: tuple[str, ...] = ("cancel", "resume", "pause")
+    """What its line offers of `steering.STEERS`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django import forms
 from django.conf import settings
@@ -21,11 +21,15 @@ from grading.generation.models import text_model
 from grading.graders import registry
 from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.replies import NoReply
+from rubricweb.core import audit, events
 from rubricweb.core.servers import model_server
 from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping, finish_if_done, kind_of_job
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import Chunk, Job, LimitedJob
+
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
 
 logger = logging.getLogger(__name__)
 
@@ -150,6 +154,32 @@ def set_priority(job: J, priority: Job.Priority) -> J:
             queue.move(waiting, before, queue.queue_of(waiting[0]))
         logger.info("job %s has the priority %s now", job.pk, priority)
     return locked
+
+
+STEERS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
+    "pause": (pause, "paused"),
+    "resume": (resume, "resumed"),
+    "cancel": (lambda job: (cancel_waiting if kind_of_job(job).saves_batches else cancel)(job), "cancelled"),
+    "cancel-now": (cancel, "cancelled"),
+    "first": (partial(set_priority, priority=Job.Priority.HIGH), "put first"),
+    "in-turn": (partial(set_priority, priority=Job.Priority.DEFAULT), "put in turn"),
+}
+"""What people do to a job, by verb: the change, and the word that audit entries have for it."""
+
+
+@transaction.atomic
+def steer(job: J, verb: str, *, by: User | None) -> J:
+    """Do one of STEERS to the job, with an audit entry and an event; a job that has ended stays as it is."""
+    kind, before = kind_of_job(job), lock(job)
+    if before.has_ended:
+        return before
+    change, done = STEERS[verb]
+    after = change(job)
+    if (after.state, after.priority) != (before.state, before.priority):
+        thing, detail = kind.audited(after)
+        audit.record(f"{kind.activity} {done}", thing, by=by, detail=detail)
+        events.publish_on_commit(after.collection.channel, "progress")
+    return cast("J", after)
 
 
 def _waiting(job: Job) -> list[Chunk]:

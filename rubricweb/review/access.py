@@ -70,9 +70,9 @@ def may_decide(user: User, flag: Flag) -> bool:
     Topic developers may; so may who opened it or has it, as long as they may flag.
     """
     held = roles.role_of(user, flag.bank.collection)
-    if held is None or not held.includes(roles.TO_ASSESS):
+    if held is None or not held.includes(roles.TO_COMMENT):
         return False
-    return held.includes(roles.TO_EDIT_BANK) or user.pk in {flag.by_id, flag.assignee_id}
+    return held.includes(roles.TO_RESOLVE) or user.pk in {flag.by_id, flag.assignee_id}
 
 
 def require_decider(user: User, flag: Flag) -> None:

@@ -158,7 +158,7 @@ class BulkForm(forms.Form):
 
     def offer(self, collection: Collection) -> None:
         """Offer the people who may rate these cells."""
-        able = [role for role in Role if role.includes(roles.TO_ASSESS)]
+        able = [role for role in Role if role.includes(roles.TO_RATE)]
         members = Membership.objects.filter(collection=collection, role__in=able)
         users = User.objects.filter(pk__in=members.values("user"), is_active=True).order_by("username")
         offer_rows(self, "person", users)
@@ -177,7 +177,7 @@ def selection(data: QueryDict) -> Selection:
 @require_http_methods(["GET", "HEAD", "POST"])
 def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Show the selected cells, their count and price; POST grades, finds right or assigns them."""
-    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_ASSESS)
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_RATE)
     address = request.POST if request.method == "POST" else request.GET
     rater, plan = _plan(request, bank, topic, address)
     form = BulkForm(request.POST or None, initial={"uid": uuid4()})
@@ -228,6 +228,7 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 
 
 def _confirm(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
+    roles.require(request.user, bank.collection, roles.TO_VERIFY)
     events = human_ratings.confirm_grades(plan.unchecked, by=request.user, uid=form.chosen_uid)
     messages.success(request, f"{counted(len(events), 'rating')} marked as verified.")
     return True
@@ -239,7 +240,7 @@ def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) ->
         messages.error(request, "Nothing was changed. Choose who is to rate these pairs.")
         return False
     held = roles.require(request.user, bank.collection, roles.TO_VIEW)
-    if person != request.user and not held.includes(roles.TO_EDIT_BANK):
+    if person != request.user and not held.includes(roles.TO_ASSIGN):
         raise PermissionDenied(
             "Only topic developers assign pairs to others; you can assign them to yourself."
         )

@@ -185,7 +185,7 @@ def undo(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
 
 
 def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, int]) -> Place:
-    return access.cell_for(request.user, where, cell, request.GET, needed=roles.TO_ASSESS)
+    return access.cell_for(request.user, where, cell, request.GET, needed=roles.TO_RATE)
 
 
 def _save(

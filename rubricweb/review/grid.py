@@ -300,7 +300,7 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context |= {
         "kept": kept_fields(request.GET),
         "grid": grid_window(bank, topic, rater, query, request.user),
-        "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
+        "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_RATE),
         "views": saved_views(request.user, bank.collection),
     }
     return page_or_part(request, PAGE, context, part="table")

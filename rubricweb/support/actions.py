@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,35 +89,6 @@ def change_limits(job: SupportJob, limits: Limits, *, by: User | None) -> Suppor
     audit.record("limits changed", collection, by=by, detail=f"{job}: {limits.text}")
     events.publish_on_commit(collection.channel, "progress")
     return steering.change_limits(job, limits)
-
-
-def pause(job: SupportJob, *, by: User | None) -> SupportJob:
-    """Let workers end the call that they are at, and take no more. Nothing happens if the job has ended."""
-    return _steered(job, steering.pause, "paused", by)
-
-
-def resume(job: SupportJob, *, by: User | None) -> SupportJob:
-    """Go on with a paused job."""
-    return _steered(job, steering.resume, "resumed", by)
-
-
-def cancel(job: SupportJob, *, by: User | None) -> SupportJob:
-    """Stop the job now; its labels are kept."""
-    return _steered(job, steering.cancel, "cancelled", by)
-
-
-@transaction.atomic
-def _steered(
-    job: SupportJob, steer: Callable[[SupportJob], SupportJob], word: str, by: User | None
-) -> SupportJob:
-    before = steering.lock(job)
-    if before.has_ended:
-        return before
-    after = steer(job)
-    if after.state != before.state:
-        audit.record(f"support job {word}", job.judge.collection, by=by, detail=str(job))
-        events.publish_on_commit(job.judge.collection.channel, "progress")
-    return after
 
 
 @transaction.atomic

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg, Model, QuerySet
 from django.db.models.functions import Length, Now
 from django.utils.functional import lazy
 
@@ -24,7 +24,7 @@ from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
 from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
-from rubricweb.support import actions, labels
+from rubricweb.support import labels
 from rubricweb.support.actions import Asking, judge_for
 from rubricweb.support.labels import Citation, citation_of, failed, missing, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
@@ -92,6 +92,10 @@ class SupportLabels(ChunkKind[SupportChunk]):
     model = SupportChunk
     related = ("job__judge__collection", "topic__collection")
     job_related = ("judge__collection",)
+    activity = "support job"
+
+    def audited(self, job: SupportJob) -> tuple[Model, str]:
+        return job.collection, str(job)
 
     def run(self, lease: Lease[SupportChunk]) -> None:
         """Label what the judge has not labelled. Raises what `Kind.run` does, and what models raise."""
@@ -235,5 +239,4 @@ LISTING = Listing(
     address=SupportJob.get_absolute_url,
     opens="Details",
     rate=measured_rate,
-    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
 )

@@ -167,7 +167,7 @@ def label_of_judge(collection: Collection, citation: Citation, judge_id: int | N
 @require_http_methods(["GET", "HEAD", "POST"])
 def label(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show what this person has not labelled yet (GET); save a label and show the next (POST)."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_LABEL)
     if request.method == "POST":
         _save(request, collection)
         return _answer(request, collection)
@@ -177,7 +177,7 @@ def label(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_POST
 def take_back(request: HtmxRequest, slug: str) -> HttpResponse:
     """Withdraw this person's latest label, and show its citation again if somebody still makes it."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    collection = collection_for(request.user, slug, needed=roles.TO_LABEL)
     form = RequestForm(request.POST)
     uid = form.cleaned_data["uid"] if form.is_valid() else ""
     taken = actions.take_back(collection, by=request.user, uid=uid)

@@ -179,6 +179,10 @@ class SupportJob(LimitedJob):
         return f"{reverse('support:board', args=[self.judge.collection.slug])}?job={self.pk}#job"
 
     @property
+    def collection(self) -> Collection:
+        return self.judge.collection
+
+    @property
     def rule(self) -> JudgedCitations:
         return JudgedCitations(self.citations)
 

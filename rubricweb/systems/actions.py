@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from django.db import transaction
@@ -80,21 +80,6 @@ def change_limits(job: SystemJob, limits: Limits, *, by: User | None) -> SystemJ
     return steering.change_limits(job, limits)
 
 
-def pause(job: SystemJob, *, by: User | None) -> SystemJob:
-    """Let workers end the call that they are at, and take no more. Nothing happens if the job has ended."""
-    return _steered(job, steering.pause, "paused", by)
-
-
-def resume(job: SystemJob, *, by: User | None) -> SystemJob:
-    """Go on with a paused job."""
-    return _steered(job, steering.resume, "resumed", by)
-
-
-def cancel(job: SystemJob, *, by: User | None) -> SystemJob:
-    """Stop the job now: the run never counts, but what was made and replied is kept."""
-    return _steered(job, steering.cancel, "cancelled", by)
-
-
 @transaction.atomic
 def make_rest(job: SystemJob, *, by: User | None) -> SystemJob:
     """Queue the topics that failed or were cancelled; replies that are kept are not asked for again."""
@@ -104,17 +89,3 @@ def make_rest(job: SystemJob, *, by: User | None) -> SystemJob:
     audit.record("run being made", locked.run, by=by, detail=f"{locked.run.run_tag}: the rest")
     events.publish_on_commit(locked.collection.channel, "progress")
     return steering.retry(locked)
-
-
-@transaction.atomic
-def _steered(
-    job: SystemJob, steer: Callable[[SystemJob], SystemJob], word: str, by: User | None
-) -> SystemJob:
-    before = steering.lock(job)
-    if before.has_ended:
-        return before
-    after = steer(job)
-    if after.state != before.state:
-        audit.record(f"run's making {word}", after.run, by=by, detail=after.run.run_tag)
-        events.publish_on_commit(after.collection.channel, "progress")
-    return after

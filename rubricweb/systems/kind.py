@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg, Model, QuerySet
 from django.db.models.functions import Length
 from django.urls import reverse, reverse_lazy
 
@@ -37,7 +37,7 @@ from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
 from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
-from rubricweb.systems import actions, retrieval
+from rubricweb.systems import retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
 from rubricweb.systems.retrieval import open_corpus
 from rubricweb.webhooks import actions as webhooks
@@ -204,6 +204,7 @@ class Systems(ChunkKind[SystemChunk]):
     related = ("job__collection", "job__run", "topic")
     job_related = ("collection", "run")
     payload = ("replies", "result")
+    activity = "run's making"
 
     def run(self, lease: Lease[SystemChunk]) -> None:
         """Make the topic's ranking and answer. Raises what `Kind.run` does, and what models raise."""
@@ -228,6 +229,9 @@ class Systems(ChunkKind[SystemChunk]):
         if not spec.needs_model:
             return None
         return steering.need_of(spec.backend, spec.llm)
+
+    def audited(self, job: SystemJob) -> tuple[Model, str]:
+        return job.run, job.run.run_tag
 
     def label(self, work: SystemChunk) -> str:
         return f"run {work.job.run.run_tag}, topic {work.topic.query_id}"
@@ -263,5 +267,4 @@ LISTING = Listing(
     address=_address,
     opens="Run",
     rate=lambda _: None,
-    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
 )

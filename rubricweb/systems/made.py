@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.jobs import steering
 from rubricweb.jobs.models import Chunk
 from rubricweb.jobs.steering import LimitsForm
 from rubricweb.systems import actions, models
@@ -217,24 +218,24 @@ def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     return page_or_part(request, MAKE, context, part="job")
 
 
-@require_POST
-def pause(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.pause, "{} is paused.")
+DONE = {
+    "pause": "{} is paused.",
+    "resume": "{} has resumed.",
+    "cancel": "{} is cancelled. The model's replies are kept.",
+    "rest": "{} continues with the remaining topics.",
+}
 
 
 @require_POST
-def resume(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.resume, "{} has resumed.")
-
-
-@require_POST
-def cancel(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.cancel, "{} is cancelled. The model's replies are kept.")
-
-
-@require_POST
-def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    return _steered(request, slug, run_id, actions.make_rest, "{} continues with the remaining topics.")
+def steer(request: HtmxRequest, slug: str, run_id: int, verb: str) -> HttpResponse:
+    """Pause, resume or cancel the job, or make the topics that it has left."""
+    job = job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
+    if verb == "rest":
+        actions.make_rest(job, by=request.user)
+    else:
+        steering.steer(job, verb, by=request.user)
+    messages.info(request, DONE[verb].format(job.run))
+    return _after(request, slug, run_id)
 
 
 @require_POST
@@ -245,14 +246,6 @@ def limits(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     if not form.is_valid():
         return form_response(request, MAKE, _context(request, job, form), part="job")
     actions.change_limits(job, form.limits, by=request.user)
-    return _after(request, slug, run_id)
-
-
-def _steered(
-    request: HtmxRequest, slug: str, run_id: int, steer: Callable[..., SystemJob], done: str
-) -> HttpResponse:
-    job = job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
-    messages.info(request, done.format(steer(job, by=request.user).run))
     return _after(request, slug, run_id)
 
 

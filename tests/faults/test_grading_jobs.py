@@ -8,6 +8,7 @@ from django.db.models import Count, Sum
 from rubricweb.grades import actions
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.jobs.steering import steer
 from tests.factories import gradable
 from tests.rubricweb.jobs.workers import wait_until, workers
 
@@ -129,7 +130,7 @@ def test_a_job_started_while_redis_is_away_is_graded_when_it_is_back(collection,
 def test_a_cancelled_job_stops_and_keeps_its_grades(job, start_worker):
     start_worker()
     wait_until(is_under_way, what="the first grades")
-    ended = actions.cancel_job(job, by=None)
+    ended = steer(job, "cancel-now", by=None)
     kept = Grade.objects.count()
     assert ended.state == GradingJob.State.CANCELLED
     assert 0 < kept < CELLS

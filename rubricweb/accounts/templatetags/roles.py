@@ -21,8 +21,28 @@ def may_view(user: User, collection: Collection) -> bool:
 
 
 @register.filter
-def may_assess(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_ASSESS)
+def may_rate(user: User, collection: Collection) -> bool:
+    return roles.holds(user, collection, roles.TO_RATE)
+
+
+@register.filter
+def may_verify(user: User, collection: Collection) -> bool:
+    return roles.holds(user, collection, roles.TO_VERIFY)
+
+
+@register.filter
+def may_comment(user: User, collection: Collection) -> bool:
+    return roles.holds(user, collection, roles.TO_COMMENT)
+
+
+@register.filter
+def may_label(user: User, collection: Collection) -> bool:
+    return roles.holds(user, collection, roles.TO_LABEL)
+
+
+@register.filter
+def may_vote(user: User, collection: Collection) -> bool:
+    return roles.holds(user, collection, roles.TO_VOTE)
 
 
 @register.filter

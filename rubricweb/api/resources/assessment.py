@@ -324,7 +324,7 @@ class Flags(ListResource):
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         """Flag a question, passage or grade."""
-        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlag)
+        collection, fields = self.collection(needed=roles.TO_COMMENT), self.fields(NewFlag)
         flag = flag_actions.open_flag(
             _subject(self.person, collection, fields),
             kind=Kind(fields["kind"]),
@@ -359,8 +359,8 @@ class FlagEvents(Resource):
     @done_once
     def post(self, request: Request, slug: str, flag_id: int) -> Response:
         """Reply to a flag, resolve, reopen or assign it."""
-        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlagEvent)
-        flag = flag_access.flag_for(self.person, slug, flag_id, needed=roles.TO_ASSESS)
+        collection, fields = self.collection(needed=roles.TO_COMMENT), self.fields(NewFlagEvent)
+        flag = flag_access.flag_for(self.person, slug, flag_id, needed=roles.TO_COMMENT)
         text, verb, uid = fields["text"], fields["verb"], fields.get("event")
         if verb == "replied":
             flag_actions.reply(flag, text=text, by=self.person, uid=uid)
@@ -380,7 +380,7 @@ def _subject(person: User, collection: Collection, fields: dict[str, Any]) -> Su
     bank = get_object_or_404(collection.banks, pk=fields["bank"])
     topic = get_object_or_404(collection.topics, query_id=fields["topic"])
     named = {name: str(fields.get(name, "")) for name in ("item", "passage")}
-    return flag_access.subject_for(person, (bank.pk, topic.pk), **named, needed=roles.TO_ASSESS)
+    return flag_access.subject_for(person, (bank.pk, topic.pk), **named, needed=roles.TO_COMMENT)
 
 
 def _member(collection: Collection, username: str | None) -> User | None:

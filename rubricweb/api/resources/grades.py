@@ -33,20 +33,14 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.visibility import visible_grades, visible_human_grades
+from rubricweb.jobs import steering
 from rubricweb.jobs.progress import Price
+from rubricweb.jobs.steering import STEERS
 
 NAMED = [
     OpenApiParameter("grader", description="Of one grader, by its fingerprint."),
     OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
 ]
-STEERS = {
-    "pause": actions.pause_job,
-    "resume": actions.resume_job,
-    "cancel": actions.cancel_job_after_batch,
-    "cancel-now": actions.cancel_job,
-    "first": actions.go_first,
-    "in-turn": actions.go_in_turn,
-}
 
 
 class GraderSerializer(serializers.Serializer[GraderConfig]):
@@ -157,7 +151,7 @@ class Ratings(ListResource):
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         """Rate a passage for a question."""
-        collection = self.collection(needed=roles.TO_ASSESS)
+        collection = self.collection(needed=roles.TO_RATE)
         fields = self.fields(NewRating)
         event = rate_cell(
             _cell(collection, fields),
@@ -309,7 +303,7 @@ class Steering(Resource):
             raise Http404(f"Steer a job with one of {', '.join(STEERS)}.")
         slug = self.collection().slug
         job = access.job_for(self.person, slug, job_id, needed=roles.TO_GRADE)
-        return _answer(STEERS[steer](job, by=self.person))
+        return _answer(steering.steer(job, steer, by=self.person))
 
 
 def _answer(job: GradingJob) -> Response:

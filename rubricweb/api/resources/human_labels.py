@@ -213,7 +213,7 @@ class SupportLabels(ListResource):
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         """Label a citation."""
-        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewSupportLabel)
+        collection, fields = self.collection(needed=roles.TO_LABEL), self.fields(NewSupportLabel)
         topic = get_object_or_404(collection.topics, query_id=fields["topic"])
         citation = Citation(topic.pk, fields["sentence_md5"], fields["doc_id"])
         if not labelling.is_known(collection, citation):
@@ -242,5 +242,5 @@ class SupportNext(Resource):
     @extend_schema(responses=CardDocument(many=True), operation_id="support_next")
     def get(self, request: Request, slug: str) -> Response:
         """Get the next citations to label."""
-        collection = self.collection(needed=roles.TO_ASSESS)
+        collection = self.collection(needed=roles.TO_LABEL)
         return Response(documents(CardDocument, labelling.next_cards(collection, self.person)))

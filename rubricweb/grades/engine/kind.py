@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 import redis
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse_lazy
 from django.utils.text import format_lazy
@@ -61,6 +61,11 @@ class Grading(ChunkKind[JobChunk]):
     job_related = ("collection", "config")
     payload = ("cells",)
     is_timed = True
+    activity = "grading"
+    saves_batches = True
+
+    def audited(self, job: GradingJob) -> tuple[Model, str]:
+        return job, job.scope
 
     def claimable(self) -> QuerySet[JobChunk]:
         """Return the chunks, without those that wait for a batch that is not due.

@@ -186,7 +186,7 @@ def flagged_topics(collection: Collection) -> list[Topic]:
 
 
 def members_who_answer(collection: Collection) -> QuerySet[User]:
-    able = [role for role in Role if role.includes(roles.TO_ASSESS)]
+    able = [role for role in Role if role.includes(roles.TO_COMMENT)]
     return User.objects.filter(
         memberships__collection=collection, memberships__role__in=able, is_active=True
     ).order_by("first_name", "username")

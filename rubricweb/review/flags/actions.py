@@ -106,7 +106,7 @@ def reopen(flag: Flag, *, seen: int, by: User, text: str = "", uid: UUID | None 
 
 def assign(flag: Flag, *, to: User | None, seen: int, by: User, uid: UUID | None = None) -> Flag:
     """Give the flag to a member who may answer it, or to nobody. Raises MovedMeanwhile or UnfitAssignee."""
-    if to and not roles.holds(to, flag.bank.collection, roles.TO_ASSESS):
+    if to and not roles.holds(to, flag.bank.collection, roles.TO_COMMENT):
         raise UnfitAssignee(f"{to} may not answer flags here.")
     return _append(flag, Verb.ASSIGNED, by, seen=seen, assignee=to, uid=uid)
 

@@ -169,7 +169,7 @@ def _listing(request: HtmxRequest, collection: Collection) -> dict[str, object]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Show the threads of an item, passage or cell; POST opens another."""
-    needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    needed = roles.TO_COMMENT if request.method == "POST" else roles.TO_VIEW
     named = {name: request.GET.get(name, "") for name in ("item", "passage")}
     subject = access.subject_for(request.user, (bank_id, topic_id), needed=needed, **named)
     data = request.POST if request.method == "POST" else None
@@ -234,7 +234,7 @@ def _report_opened(request: HtmxRequest, flag: Flag, form: NewFlagForm) -> None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     """Show one thread; POST replies, resolves or reopens it."""
-    needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    needed = roles.TO_COMMENT if request.method == "POST" else roles.TO_VIEW
     flag = access.flag_for(request.user, slug, flag_id, needed=needed)
     if request.method != "POST":
         return _thread_page(request, flag, {})
@@ -274,7 +274,7 @@ def _carry_out(flag: Flag, form: ReplyForm, request: HtmxRequest) -> Flag:
 @require_POST
 def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     """Assign the flag to somebody, or to nobody."""
-    flag = access.flag_for(request.user, slug, flag_id, needed=roles.TO_ASSESS)
+    flag = access.flag_for(request.user, slug, flag_id, needed=roles.TO_COMMENT)
     access.require_decider(request.user, flag)
     form = AssignForm(request.POST, flags.members_who_answer(flag.bank.collection))
     if not form.is_valid():

@@ -55,7 +55,7 @@ def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpR
 
     Without a bank in the address it is the collection's first; without any, My work says so.
     """
-    needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    needed = roles.TO_VERIFY if request.method == "POST" else roles.TO_VIEW
     if bank_id is None:
         first = next(iter(banks(collection_for(request.user, slug, needed=needed))), None)
         if first is None:
@@ -74,7 +74,7 @@ def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpR
 @require_POST
 def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Withdraw the user's latest verdict, and show that cell again."""
-    bank = verified_bank(request, slug, bank_id, needed=roles.TO_ASSESS)
+    bank = verified_bank(request, slug, bank_id, needed=roles.TO_VERIFY)
     form = UndoForm(request.POST)
     if not form.is_valid():
         raise Http404("No such verdict.")
@@ -311,8 +311,8 @@ def _acceptance(request: HtmxRequest) -> Acceptance:
 
 def _confirm_answer(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVerdict | None:
     """Save that the answer is right, where a grader has a verdict that this person may check."""
-    grade, may_assess = cell.grade, roles.holds(request.user, cell.item.bank.collection, roles.TO_ASSESS)
-    if not (rater.verifies and may_assess and grade and grade.rating is not None):
+    grade, may_verify = cell.grade, roles.holds(request.user, cell.item.bank.collection, roles.TO_VERIFY)
+    if not (rater.verifies and may_verify and grade and grade.rating is not None):
         return None
     seen = cell_ratings(cell.item, cell.passage, request.user, rater).seen
     place = Cell.of(cell.item, cell.passage)

@@ -16,6 +16,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, parts, price
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import kinds, leases, worker_state
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.grading.servers.batches import rates, serving_batches
@@ -169,7 +170,7 @@ def test_a_server_that_is_away_loses_nothing(job, server, look):
 
 def test_the_batches_of_a_cancelled_job_are_cancelled(job, server, look, owner, monkeypatch):
     chunk = look()
-    actions.cancel_job(job, by=owner)
+    steer(job, "cancel-now", by=owner)
     monkeypatch.setattr(worker_state.now, "backends", ("batch_file",))
     chunks.cancel_unwanted()
     chunk.refresh_from_db()

@@ -11,12 +11,12 @@ from django.core.management import CommandError, call_command
 
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.corpus.prompts import save_prompt
-from rubricweb.grades import actions
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.management.commands import grade as command
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.steering import steer
 from tests.factories import STRICT, BankFactory, CollectionFactory, gradable, grade, lexical_config
 from tests.rubricweb.jobs.workers import workers
 
@@ -178,7 +178,7 @@ def test_a_job_that_does_not_end_well_is_an_error(bank, monkeypatch, ending, wor
     def end_it(seconds: float) -> None:
         job = GradingJob.objects.get()
         if ending == "cancelled":
-            actions.cancel_job(job, by=None)
+            steer(job, "cancel-now", by=None)
         else:
             GradingJob.objects.update(state="failed", error="install more")
 

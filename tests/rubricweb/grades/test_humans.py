@@ -15,11 +15,11 @@ from rubricweb.grades.human_ratings import (
     RatedMeanwhile,
     ShownRating,
     UnfitRating,
+    _saved_once,
     latest,
     latest_by,
     rate_cell,
     record_verdict,
-    saved_once,
     undo,
 )
 from tests.factories import gradable, grade, lexical_config
@@ -84,10 +84,10 @@ def test_of_two_windows_the_second_sees_what_the_first_said(cells, assessor):
 def test_only_a_second_saying_is_said_meanwhile(cells, assessor):
     cell = cells[0, 0]
     event = rate_cell(cell, rating=2, by=assessor, seen=0)
-    with pytest.raises(RatedMeanwhile), saved_once(cell, by=assessor, seen=0):
+    with pytest.raises(RatedMeanwhile), _saved_once(cell, by=assessor, seen=0):
         copied(event, rating=3)
     off_the_scale = pytest.raises(IntegrityError, match="human_rating_within_scale")
-    with off_the_scale, saved_once(cell, by=assessor, seen=1):
+    with off_the_scale, _saved_once(cell, by=assessor, seen=1):
         copied(event, number=2, rating=9)
 
 

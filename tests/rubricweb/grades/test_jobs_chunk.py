@@ -14,6 +14,7 @@ from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import leases, worker_state
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
@@ -232,7 +233,7 @@ def test_a_cancel_in_the_middle_stops_after_the_batch(job, script, monkeypatch):
 
     def cancel(number, pair):
         if number == 2:
-            actions.cancel_job(job, by=None)
+            steer(job, "cancel-now", by=None)
         yield rated(pair)
 
     script(cancel)

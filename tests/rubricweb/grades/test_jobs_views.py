@@ -19,6 +19,7 @@ from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from rubricweb.releases.models import Release
 from tests.factories import CollectionFactory, TopicFactory, gradable
@@ -160,7 +161,7 @@ def test_the_end_of_grading_is_announced_once(client_of, developer, bank):
     assert 'name="was_live" value="1"' in started
     sent = {"was_live": "1"}
     assert ended not in markup(client.get(url("missing"), sent, headers=HTMX)), "it has not"
-    actions.cancel_job(GradingJob.objects.get(), by=developer)
+    steer(GradingJob.objects.get(), "cancel-now", by=developer)
     text = markup(client.get(url("missing"), sent, headers=HTMX))
     assert ended in text
     assert 'name="was_live" value=""' in text

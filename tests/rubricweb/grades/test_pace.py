@@ -17,6 +17,7 @@ from rubricweb.grades.engine.price import expected_time, price
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades.scripted import rated
@@ -39,7 +40,7 @@ def test_a_person_who_waits_goes_before_a_backfill(collection, config, developer
 def test_a_large_job_is_a_backfill_whoever_starts_it(job, collection, config, developer, monkeypatch):
     """By the time that it takes, not by its cells."""
     assert job.priority == "high"
-    actions.cancel_job(job, by=developer)
+    steer(job, "cancel-now", by=developer)
     monkeypatch.setattr(progress, "rate_of", lambda chunks: 11 / actions.SECONDS_TO_WAIT_FOR)
     assert actions.start_grading(collection, by=developer, configs=[config])[0].priority == "default"
 

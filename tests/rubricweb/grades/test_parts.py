@@ -18,6 +18,7 @@ from rubricweb.grades.engine.parts import Span, cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk, Pair
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from tests.factories import ItemFactory, PooledFactory, gradable, grade, lexical_config, ranked
 
@@ -116,11 +117,11 @@ class TestOpening:
 
     def test_resumed_it_goes_on(self, job):
         lease = leases.claim(kind_of(job.chunks.first()), job.chunks.first().pk)
-        actions.pause_job(job, by=None)
+        steer(job, "pause", by=None)
         job.refresh_from_db()
         parts.open_more(job)
         assert waiting(job) == 2
-        actions.resume_job(job, by=None)
+        steer(job, "resume", by=None)
         job.chunks.filter(pk=lease.work.pk).update(state=ChunkState.QUEUED, attempts=0)
         assert work(job, chunks=8).state == JobState.DONE
         assert graded(job) == 32
@@ -206,10 +207,10 @@ class TestWholeTopics:
 
 @pytest.mark.django_db
 class TestEnding:
-    @pytest.mark.parametrize("cancel", [actions.cancel_job, actions.cancel_job_after_batch])
+    @pytest.mark.parametrize("cancel", ["cancel", "cancel-now"])
     def test_cancelled_it_opens_no_more_and_the_rest_starts_anew(self, job, collection, cancel):
         work(job, chunks=3)
-        cancel(job, by=None)
+        steer(job, cancel, by=None)
         job.refresh_from_db()
         assert (job.state, graded(job), waiting(job)) == (JobState.CANCELLED, 12, 0)
         again = start(collection)

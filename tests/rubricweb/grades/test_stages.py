@@ -9,13 +9,13 @@ from django.db.models import RestrictedError
 from grading.types import GradeFailure, Outcome
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.corpus.pooling import PoolRule
-from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs, config_asking
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.missing import prompt_of, source_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.grades.pool import preview_pool
 from rubricweb.jobs import leases
+from rubricweb.jobs.steering import steer
 from tests.factories import PassageFactory, PooledFactory, ranked
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.answering import (
@@ -118,11 +118,11 @@ class TestOnePress:
 
 @pytest.mark.django_db
 class TestTheFirstDoesNotEndWell:
-    @pytest.mark.parametrize("cancel", [actions.cancel_job, actions.cancel_job_after_batch])
+    @pytest.mark.parametrize("cancel", ["cancel", "cancel-now"])
     def test_cancelled(self, collection, cancel):
         extraction, verification = press(collection)
         work(extraction, chunks=1)
-        cancel(extraction, by=None)
+        steer(extraction, cancel, by=None)
         verification = again(verification)
         assert verification.state == JobState.CANCELLED
         assert verification.error == f"Job {extraction.pk}, for whose answers this one waited, was cancelled."
@@ -131,9 +131,9 @@ class TestTheFirstDoesNotEndWell:
 
     def test_paused_and_resumed(self, collection):
         extraction, verification = press(collection)
-        actions.pause_job(extraction, by=None)
+        steer(extraction, "pause", by=None)
         assert again(verification).state == JobState.WAITING
-        actions.resume_job(extraction, by=None)
+        steer(extraction, "resume", by=None)
         work(extraction)
         assert again(verification).state == JobState.QUEUED
 
@@ -157,15 +157,15 @@ class TestTheFirstDoesNotEndWell:
 class TestTheWaitingJob:
     def test_it_is_cancelled_alone(self, collection):
         extraction, verification = press(collection)
-        actions.cancel_job_after_batch(verification, by=None)
+        steer(verification, "cancel", by=None)
         assert again(verification).state == JobState.CANCELLED
         assert work(extraction).state == JobState.DONE
         assert again(verification).error == ""
 
     def test_it_cannot_be_paused_and_keeps_its_priority(self, collection):
         extraction, verification = press(collection)
-        assert actions.pause_job(verification, by=None).state == JobState.WAITING
-        actions.go_first(verification, by=None)
+        assert steer(verification, "pause", by=None).state == JobState.WAITING
+        steer(verification, "first", by=None)
         work(extraction)
         assert (again(verification).state, again(verification).priority) == ("queued", "high")
 
@@ -238,7 +238,7 @@ class TestRealWorkers:
         assert (extraction.total, verification.total) == (410, 205)
         start()
         wait_until(Grade.objects.exists, what="the first answers")
-        actions.cancel_job(extraction, by=None)
+        steer(extraction, "cancel-now", by=None)
         assert (again(extraction).state, again(verification).state) == (JobState.CANCELLED,) * 2
         wait_until(lambda: not monitor.workers().waiting, what="an empty queue")
         assert not Grade.objects.by(verification.config).exists()

@@ -20,6 +20,7 @@ from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs.steering import STEERS, steer
 from rubricweb.jobs.worker import work_on
 from rubricweb.jobs.worker_state import handed_over
 from tests.rubricweb.grades.scripted import rated
@@ -49,7 +50,7 @@ def test_a_job_is_paused_after_the_batch_and_goes_on_where_it_was(job, run, scri
     def pause(number, pair):
         asked.append(pair)
         if len(asked) == 2:
-            actions.pause_job(job, by=developer)
+            steer(job, "pause", by=developer)
         yield rated(pair)
 
     script(pause)
@@ -60,7 +61,7 @@ def test_a_job_is_paused_after_the_batch_and_goes_on_where_it_was(job, run, scri
     script(always)
     assert run(job).state == JobState.PAUSED
     assert Grade.objects.count() == 2
-    actions.resume_job(job, by=developer)
+    steer(job, "resume", by=developer)
     assert run(job).state == JobState.DONE
     assert Grade.objects.count() == 12
     assert len(asked) == 2
@@ -69,18 +70,18 @@ def test_a_job_is_paused_after_the_batch_and_goes_on_where_it_was(job, run, scri
 
 
 def test_resuming_enqueues_what_waits(job, script, django_capture_on_commit_callbacks):
-    actions.pause_job(job, by=None)
+    steer(job, "pause", by=None)
     with queue.connection() as client:
         client.flushall()
     assert leases._enqueue_lost(kind_of(job.chunks.first()), set()) == 0
     with django_capture_on_commit_callbacks(execute=True):
-        actions.resume_job(job, by=None)
+        steer(job, "resume", by=None)
     assert len(queue.waiting_ids()) == 3
 
 
 def test_a_dead_worker_s_chunk_of_a_paused_job_waits(job, script):
     lease = claim(job.chunks.first())
-    actions.pause_job(job, by=None)
+    steer(job, "pause", by=None)
     assert leases.retry(lease, error="died")
     assert states(job) == [ChunkState.QUEUED] * 3
 
@@ -88,7 +89,7 @@ def test_a_dead_worker_s_chunk_of_a_paused_job_waits(job, script):
 def test_cancel_after_the_batch_keeps_what_was_paid_for(job, run, script):
     def cancel(number, pair):
         if number == 1:
-            actions.cancel_job_after_batch(job, by=None)
+            steer(job, "cancel", by=None)
             assert GradingJob.objects.get().state == JobState.CANCELLING
         yield rated(pair)
 
@@ -100,7 +101,7 @@ def test_cancel_after_the_batch_keeps_what_was_paid_for(job, run, script):
 
 def test_a_dead_worker_ends_a_job_that_is_being_cancelled(job, script):
     lease = claim(job.chunks.first())
-    assert actions.cancel_job_after_batch(job, by=None).state == JobState.CANCELLING
+    assert steer(job, "cancel", by=None).state == JobState.CANCELLING
     assert leases.retry(lease, error="died")
     job.refresh_from_db()
     assert (job.state, job.error) == (JobState.CANCELLED, "")
@@ -109,8 +110,8 @@ def test_a_dead_worker_ends_a_job_that_is_being_cancelled(job, script):
 def test_an_ended_job_cannot_be_steered(job, run, script):
     script(always)
     run(job)
-    for steer in (actions.pause_job, actions.resume_job, actions.cancel_job, actions.cancel_job_after_batch):
-        assert steer(job, by=None).state == JobState.DONE
+    for verb in STEERS:
+        assert steer(job, verb, by=None).state == JobState.DONE
 
 
 @pytest.mark.parametrize(("error_class", "paid"), [(ErrorClass.AUTH, 1), (ErrorClass.QUOTA, 3)])
@@ -127,7 +128,7 @@ def test_errors_in_a_row_are_counted_over_chunks_and_resuming_forgets_them(job, 
     assert run(job).state == JobState.PAUSED
     assert Grade.objects.count() == 10
     assert "10 times in a row" in job.pause_reason
-    actions.resume_job(job, by=None)
+    steer(job, "resume", by=None)
     job.refresh_from_db()
     assert (job.state, job.pause_reason) == (JobState.RUNNING, "")
     assert run(job).state == JobState.DONE

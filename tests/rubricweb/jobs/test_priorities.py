@@ -12,6 +12,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
@@ -45,12 +46,12 @@ def test_chunks_in_redis_move_to_the_queue_of_people_and_back(
     backfill, awaited = two
     assert waiting("default") == names(backfill) + names(awaited)
     with django_capture_on_commit_callbacks(execute=True):
-        assert actions.go_first(awaited, by=developer).priority == "high"
+        assert steer(awaited, "first", by=developer).priority == "high"
     assert (waiting("high"), waiting("default")) == (names(awaited), names(backfill))
     assert {job.origin for job in queue.get_queue("high").jobs} == {"high"}
     assert AuditEntry.objects.filter(verb="grading put first", by=developer).count() == 1
     with django_capture_on_commit_callbacks(execute=True):
-        actions.go_in_turn(awaited, by=developer)
+        steer(awaited, "in-turn", by=developer)
     assert (waiting("high"), waiting("default")) == ([], names(backfill) + names(awaited))
 
 
@@ -59,7 +60,7 @@ def test_the_worker_takes_it_first(two, developer, django_capture_on_commit_call
 
     backfill, awaited = two
     with django_capture_on_commit_callbacks(execute=True):
-        actions.go_first(awaited, by=developer)
+        steer(awaited, "first", by=developer)
     queues = [queue.get_queue(name) for name in worker_state.queue_names()]
     worker = PatientWorker(queues, connection=queues[0].connection)
     taken = [worker._next_job()[0].id for _ in range(6)]
@@ -77,7 +78,7 @@ def test_what_is_being_graded_or_was_handed_over_stays_where_it_is(
     )
     queue._move_now([second], "default", "for-config-1")
     with django_capture_on_commit_callbacks(execute=True):
-        actions.go_first(awaited, by=developer)
+        steer(awaited, "first", by=developer)
     assert waiting("high") == [f"chunk-{third.pk}-0"]
     assert waiting("for-config-1") == [f"chunk-{second.pk}-0"]
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
@@ -90,7 +91,7 @@ def test_without_redis_the_reaper_enqueues_by_the_new_priority(
     _, awaited = two
     redis_server.stop()
     with django_capture_on_commit_callbacks(execute=True):
-        actions.go_first(awaited, by=developer)
+        steer(awaited, "first", by=developer)
     redis_server.start()
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     assert leases.reap() == 6
@@ -99,19 +100,19 @@ def test_without_redis_the_reaper_enqueues_by_the_new_priority(
 
 def test_nothing_happens_to_a_job_that_has_ended(two, developer):
     backfill, _ = two
-    actions.cancel_job(backfill, by=developer)
-    assert actions.go_first(backfill, by=developer).priority == "default"
+    steer(backfill, "cancel-now", by=developer)
+    assert steer(backfill, "first", by=developer).priority == "default"
     assert not AuditEntry.objects.filter(verb="grading put first").exists()
 
 
 def test_the_order_is_kept_over_pause_and_resume(two, developer, django_capture_on_commit_callbacks):
     _, awaited = two
     with django_capture_on_commit_callbacks(execute=True):
-        actions.go_first(awaited, by=developer)
-        actions.pause_job(awaited, by=developer)
+        steer(awaited, "first", by=developer)
+        steer(awaited, "pause", by=developer)
     queue.get_queue("high").empty()
     with django_capture_on_commit_callbacks(execute=True):
-        actions.resume_job(awaited, by=developer)
+        steer(awaited, "resume", by=developer)
     assert waiting("high") == names(awaited)
     work_on("chunk", awaited.chunks.first().pk)
     assert awaited.grades.count() == 6

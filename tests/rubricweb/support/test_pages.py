@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from grading.support import Support
+from rubricweb.core.models import AuditEntry
 from rubricweb.jobs.models import Job
 from rubricweb.support import actions, labelling
 from rubricweb.support.models import SupportEvent, SupportJob, SupportJudge, SupportLabel, SupportSettings
@@ -160,6 +161,10 @@ def test_a_job_is_steered_on_the_list_of_jobs(sea, owner, developer, client_of):
         job.refresh_from_db()
         states.append(job.state)
     assert states == [Job.State.PAUSED, Job.State.QUEUED, *[Job.State.CANCELLED] * 2]
+    entries = AuditEntry.objects.filter(verb__startswith="support job", kind="collection", object_id=sea.pk)
+    assert list(entries.order_by("pk").values_list("verb", "detail")) == [
+        (f"support job {done}", f"support by {job.judge}") for done in ("paused", "resumed", "cancelled")
+    ]
     assert "Label support with m m, SupportOfStatement@1" in text_of(said)
     assert "Cancelled" in text_of(said)
     assert client.post(f"/collections/autumn/grades/jobs/support/{job.pk}/explode/").status_code == 404

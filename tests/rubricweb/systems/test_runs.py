@@ -16,7 +16,7 @@ from rubricweb.corpus.actions import is_empty, withdraw_run
 from rubricweb.corpus.models import Run
 from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs.steering import Limits, steer
 from rubricweb.jobs.worker import work_on
 from rubricweb.systems import actions, kind, retrieval
 from rubricweb.systems.models import SystemChunk, SystemJob
@@ -108,7 +108,7 @@ def test_money_for_a_call_that_failed_is_given_back(sea, owner, writer, settings
 def test_the_rest_of_a_cancelled_run_is_made_without_asking_again(sea, owner, writer):
     job = start(sea, owner, **ragnarok())
     work_on("system", job.chunks.first().pk)
-    assert actions.cancel(job, by=owner).state == Job.State.CANCELLED
+    assert steer(job, "cancel", by=owner).state == Job.State.CANCELLED
     assert work(actions.make_rest(job, by=owner)).state == Job.State.DONE
     assert writer.calls == 2
     assert job.run.responses.count() == 2

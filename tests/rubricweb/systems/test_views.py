@@ -6,6 +6,7 @@ from django.urls import reverse
 from grading.systems.base import SystemStep
 from grading.systems.pipeline import Answering
 from rubricweb.accounts.roles import Role
+from rubricweb.core.models import AuditEntry
 from rubricweb.jobs.models import Job
 from rubricweb.systems import made
 from rubricweb.systems.make import METHODS, PRESETS
@@ -171,6 +172,10 @@ def test_a_job_is_paused_resumed_cancelled_and_made_again(sea, owner, client_of)
         assert (response.status_code, job.state) == (200, state)
         assert 'id="job"' in markup(response)
     assert client.post(made_address(job, "pause")).status_code == 302
+    entries = AuditEntry.objects.filter(verb__startswith="run's making", kind="run", object_id=job.run_id)
+    assert list(entries.order_by("pk").values_list("verb", "detail")) == [
+        (f"run's making {done}", job.run.run_tag) for done in ("paused", "resumed", "cancelled", "paused")
+    ]
 
 
 def test_limits_are_raised_and_the_job_goes_on(sea, owner, client_of, writer):

@@ -16,6 +16,7 @@ from rubricweb.campaigns.progress import announce_done
 from rubricweb.grades import actions as grading
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import kinds
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.kind import AT_MOST_EVERY, queue_changed
 from rubricweb.leaderboards.models import BoardWatch
@@ -50,7 +51,7 @@ def test_a_job_that_ends(collection, endpoint, owner, state):
     (job,) = grading.start_grading(collection, by=owner)
     assert told("job.ended") == []
     if state == "cancelled":
-        grading.cancel_job(job, by=owner)
+        steer(job, "cancel-now", by=owner)
     for chunk in job.chunks.all():
         work_on("chunk", chunk.pk)
     (data,) = told("job.ended")
