@@ -199,10 +199,10 @@ class TopicImporter:
                     f"query {query_id} is unknown, expected one of the queries of {self._topics_file}"
                 )
             return self._make(query_id, text, at=at)
-        words = "" if topic.text == query_id else topic.text
-        if text and words and text.strip() != words:
+        stated = "" if topic.text == query_id else topic.text
+        if text and stated and text.strip() != stated:
             self._reworded.setdefault(at.path.name, []).append(query_id)
-        self._see(topic, words or text or topic.text)
+        self._see(topic, stated or text or topic.text)
         return topic
 
     def find(self, query_id: str) -> tuple[Topic, str] | None:

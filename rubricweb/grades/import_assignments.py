@@ -189,7 +189,7 @@ class AssignmentImporter:
                 rows.responses[response.run.run_tag] = response
             ranked = Ranking.objects.filter(topic=topic).values_list("run__run_tag", "doc_ids")
             rows.ranked = {run_tag: doc_ids for run_tag, doc_ids in ranked if len(doc_ids) == 1}
-            for doc_ids in in_portions(doc_id for one in rows.ranked.values() for doc_id in one):
+            for doc_ids in in_portions(doc_id for alone in rows.ranked.values() for doc_id in alone):
                 named = self._collection.passages.filter(doc_id__in=doc_ids)
                 rows.texts |= dict(named.values_list("doc_id", "text"))
         return self._topics[topic.pk]
