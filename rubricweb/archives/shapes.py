@@ -284,6 +284,7 @@ def _pool_rule(value: Any) -> None:
 
 
 JSON: dict[str, Check] = {
+    "arena.Battle.columns": fits(dict[str, Any]),
     "arena.FreshAnswer.replies": fits(dict[str, list[str]]),
     "arena.FreshAnswer.result": _made,
     "arena.FreshAnswer.spec": _spec,

@@ -61,7 +61,11 @@ def graded(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 
 def graded_response(collection: Collection, *, has_rankings: bool) -> StreamingHttpResponse:
-    """Return the graded file as it is written, a topic at a time."""
+    """Return the graded file as it is written, a topic at a time.
+
+    What is hidden is counted before the first line, since a header says how much.
+    """
+    visibility.without_grades(collection.pk)
     lines = (encoded(line) + b"\n" for line in graded_lines(collection, has_rankings=has_rankings))
     return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
@@ -159,7 +160,6 @@ def test_judged_only_is_trec_eval_s(measure):
     "name", ["nDCG@3", "AP(rel=2)", "P(rel=2)@3", "RR@2", "RR(rel=2)@3", "Judged@3", "Bpref", "R(rel=3)@2"]
 )
 def test_scores_are_those_of_ir_measures(name):
-    ir_measures = pytest.importorskip("ir_measures")
     runs = MADE["runs"][:3]
     for run, ours in zip(runs, scores_of(name, runs=runs), strict=True):
         ranked = {"q": {doc_id: -float(rank) for rank, doc_id in enumerate(run)}}

@@ -90,7 +90,8 @@ NEEDED = {
         "post ratings/", "post flags/*", "get support/next/", "post support/labels/",
     },
     Role.DEVELOPER: {
-        "post jobs/{job_id}/{steer}/", "get arena/*", "post calibration/", "post banks/{bank_id}/versions/",
+        "post jobs/{job_id}/{steer}/", "get arena/*", "get graded/", "post calibration/",
+        "post banks/{bank_id}/versions/",
     },
     Role.ORGANIZER: {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",

@@ -120,6 +120,7 @@ FOR_PROGRAMS = {
     "grading/formats/listings.py": "listings of the Workbench, of which exports/listings.py makes texts",
     "grading/formats/passages.py": "a format that is read back byte for byte",
     "grading/formats/topics.py": "a format that is read back byte for byte",
+    "rubricweb/exports/support.py": "qrels, which programs read",
 }
 """Files that write columns parted by tabs or commas without asking for formulas, and why."""
 WRITES = re.compile(r'"\\t"\.join|csv\.writer|f"[^"]*\}\\t')

@@ -29,6 +29,7 @@ OPTIONS = {
     "ratings": "--ratings",
     "flags": "--flags",
     "votes": "--votes",
+    "battles": "--battles",
     "support": "--support-labels",
     "banks": "--bank",
     "run_files": "--runs",
