@@ -94,6 +94,11 @@ urlpatterns = [
     path(
         f"{ONE}support/model-labels/", human_labels.SupportModelLabels.as_view(), name="support-model-labels"
     ),
+    path(
+        f"{ONE}support/answer-labels/",
+        human_labels.SupportAnswerLabels.as_view(),
+        name="support-answer-labels",
+    ),
     path(f"{ONE}support/next/", human_labels.SupportNext.as_view(), name="support-next"),
     path(f"{ONE}calibration/", human_labels.Cards.as_view(), name="calibration-cards"),
     path(f"{ONE}calibration/<int:card_id>/", human_labels.CardResource.as_view(), name="calibration-card"),
@@ -101,6 +106,7 @@ urlpatterns = [
     path(f"{ONE}generate/", answers.Generate.as_view(), name="generate"),
     path(f"{ONE}imports/", imports.Imports.as_view(), name="imports"),
     path(IMPORT, imports.ImportResource.as_view(), name="import"),
+    path(f"{IMPORT}files/<int:file_id>/", imports.ImportFileResource.as_view(), name="import-file"),
     path(f"{IMPORT}check/", imports.ImportCheck.as_view(), name="import-check"),
     path(f"{IMPORT}start/", imports.ImportStart.as_view(), name="import-start"),
     path(f"{IMPORT}undo/", imports.ImportUndo.as_view(), name="import-undo"),

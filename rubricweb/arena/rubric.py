@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.segmentation import PassagesOf, response_passages
+from grading.segmentation import ResponsePassage
 from grading.statistics.vote_variance import Explained, explained
 from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.arena.answers import CountedVote, Place, Verdict, counted_votes, holding_votes, reason_of
 from rubricweb.arena.models import Reason
 from rubricweb.banks.models import Bank
+from rubricweb.corpus import convert
 from rubricweb.corpus.models import Response, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.corpus.pseudonyms import shown_names
@@ -80,14 +81,17 @@ def coverages(bank: Bank, rater: Rater, min_grade: int, places: Iterable[Place])
     pool, items = _pool_of(collection_pool(bank.collection), topics), asked_items(bank, topics)
     by_config = {config: matrices(config, pool) for config in rater.configs}
     rows = Response.objects.filter(topic__in=topics, run__in={run for run, _ in needed})
-    covered_by_place = {}
+    covered_by_place, numbers = {}, {pk: number for number, pk in enumerate(pool.run_pks)}
     for row in rows.only("run", "topic", "sentences", "passages_of").order_by("pk"):
         if (row.run_id, row.topic_id) in needed and items.get(row.topic_id):
             graded = {kind: by_config[config][row.topic_id] for kind, config in rater.by_kind.items()}
             topic_items = items[row.topic_id]
             least = rater.min_grades_of((item.kind for item in topic_items), min_grade)
             topic = pool.by_topic[row.topic_id]
-            covered_by_place[row.run_id, row.topic_id] = _coverage(row, topic, topic_items, graded, least)
+            ranked = topic.ranked_by(numbers[row.run_id]) if row.run_id in numbers else ()
+            passages = convert.response_passages(row, ranked)
+            coverage = _coverage(passages, topic, topic_items, graded, least)
+            covered_by_place[row.run_id, row.topic_id] = coverage
     return covered_by_place
 
 
@@ -114,15 +118,13 @@ def _pool_of(pool: CollectionPool, topics: set[int]) -> CollectionPool:
 
 
 def _coverage(
-    row: Response,
+    passages: Sequence[ResponsePassage],
     topic: TopicPool,
     items: tuple[AskedItem, ...],
     graded: Mapping[ItemKind, TopicGrades],
     least: NDArray[np.int8],
 ) -> Coverage:
     ratings = ratings_of(graded, [item.column for item in items], len(topic.doc_ids))
-    texts = [sentence["text"] for sentence in row.sentences]
-    passages = response_passages(texts, PassagesOf(row.passages_of))
     doc_ids = dict.fromkeys(passage.doc_id for passage in passages)
     rows = [topic.row_of[doc_id] for doc_id in doc_ids if doc_id in topic.row_of]
     own = ratings[rows]

@@ -244,6 +244,11 @@ def upload_files(slug: str, *paths: str | Path) -> Steps[rows.ImportWithFiles]:
     return document(upload(_of(slug, "imports"), map(Path, paths), {}))
 
 
+def describe_file(slug: str, import_id: int, file_id: int, **described: Any) -> Steps[rows.ImportWithFiles]:
+    """Say what a file does not: its `author`, `format`, or `is_left_out`; the files are checked again."""
+    return document(write("PATCH", _of(slug, "imports", import_id, "files", file_id), described))
+
+
 def check_import(slug: str, import_id: int, **options: Any) -> Steps[rows.ImportWithFiles]:
     """Have the files checked again, with options such as `bank_name` or `judgments`."""
     return document(write("POST", _of(slug, "imports", import_id, "check"), options))

@@ -237,6 +237,8 @@ class ImportFile(TypedDict):
     size: int
     state: str
     format: str
+    author: str
+    takes_author: bool
     read: str
     problem: str
     line: int | None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from grading import types
+from grading import segmentation, types
 from grading.formats.topic_dialects import TopicEntry
+from grading.segmentation import PassagesOf, ResponsePassage
 from rubricweb.corpus.models import Passage, Ranking, Response, Topic
 
 
@@ -58,6 +61,19 @@ def sentences(row: Response) -> tuple[types.Sentence, ...]:
         )
         for sentence in row.sentences
     )
+
+
+def response_passages(row: Response, ranked: Sequence[str]) -> list[ResponsePassage]:
+    """Return the passages of the response, whose run ranks the doc ids `ranked` for its topic.
+
+    The passage of a whole answer is the one that its run ranks, whatever its sentences are: they may come of
+    another file than its text, and answers with equal texts are passages of their own.
+    """
+    texts = [sentence["text"] for sentence in row.sentences]
+    passages = segmentation.response_passages(texts, PassagesOf(row.passages_of))
+    if row.passages_of == PassagesOf.WHOLE and len(ranked) == 1:
+        return [replace(passage, doc_id=ranked[0]) for passage in passages]
+    return passages
 
 
 def response_fields(response: types.Response) -> dict[str, Any]:  # Any: what JSON columns hold

@@ -188,7 +188,10 @@ class TopicImporter:
         return bool(self._topics_file)
 
     def require(self, query_id: str, *, text: str = "", at: FilePosition) -> Topic:
-        """Return the topic, creating it; refuse to if a file of topics was read."""
+        """Return the topic, creating it; refuse to if a file of topics was read.
+
+        A topic that has only its id for a text gets this one.
+        """
         topic = self.by_query_id.get(query_id)
         if topic is None:
             if self._topics_file:
@@ -196,9 +199,10 @@ class TopicImporter:
                     f"query {query_id} is unknown, expected one of the queries of {self._topics_file}"
                 )
             return self._make(query_id, text, at=at)
-        if text and topic.text and text.strip() != topic.text:
+        stated = "" if topic.text == query_id else topic.text
+        if text and stated and text.strip() != stated:
             self._reworded.setdefault(at.path.name, []).append(query_id)
-        self._see(topic, topic.text or text)
+        self._see(topic, stated or text or topic.text)
         return topic
 
     def find(self, query_id: str) -> tuple[Topic, str] | None:

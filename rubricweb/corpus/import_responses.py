@@ -93,10 +93,18 @@ class ResponseImporter:
                 write_rankings(run.row, run.rankings, self._tally, at=run.at, is_replacing=self._is_replacing)
                 run.rankings = {}
 
-    def add(self, response: types.Response, topic: Topic, at: FilePosition) -> Response:
-        """Store a response that another file has beside its own content, and return its row."""
-        self._add(response, topic, at)
+    def add_whole(self, response: types.Response, topic: Topic, at: FilePosition) -> Response:
+        """Store a response that a file of judgments has as one passage, and return its row."""
+        self._add(response, topic, at, PassagesOf.WHOLE)
         return self._read[response.run_tag].stored[topic.pk]
+
+    def complete(self, row: Response, response: types.Response) -> None:
+        """Give a response that is one text the sentences and citations of the file; its passage stays."""
+        values = response_fields(response)
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save(update_fields=values)
+        self._tally.of("responses").changed += 1
 
     def _read_file(self, path: Path) -> None:
         unknown: list[tuple[str, FilePosition]] = []
@@ -108,7 +116,7 @@ class ResponseImporter:
                 unknown.append((response.query_id, at))
                 continue
             n_read += 1
-            cut += self._add(response, topic, at)
+            cut += self._add(response, topic, at, self._passages_of)
             reset_queries()  # under DEBUG, Django keeps every statement with its texts
         if unknown and not n_read:
             first, place = unknown[0]
@@ -132,7 +140,7 @@ class ResponseImporter:
             return topic
         return self._topics.require(response.query_id, text=_query(response.foreign), at=at)
 
-    def _add(self, response: types.Response, topic: Topic, at: FilePosition) -> int:
+    def _add(self, response: types.Response, topic: Topic, at: FilePosition, passages_of: PassagesOf) -> int:
         """Store the response with its passages; return how many of them are parts of a longer text."""
         run = self._run(response, at)
         earlier = run.answered.setdefault(response.query_id, at)
@@ -141,10 +149,15 @@ class ResponseImporter:
                 f"run {response.run_tag} answers topic {response.query_id} here and in {earlier}, "
                 "expected one response a topic"
             )
-        passages = response_passages([sentence.text for sentence in response.sentences], self._passages_of)
+        stored = run.stored.get(topic.pk)
+        if stored is not None and stored.passages_of == PassagesOf.WHOLE and not self._is_replacing:
+            self._compare_whole(stored, response, at)
+            return 0
+        passages = response_passages([sentence.text for sentence in response.sentences], passages_of)
         texts = {passage.doc_id: passage.text for passage in passages}
         self._passages.pool(topic, texts.items(), at=at)
-        self._store(run, topic, response, at)
+        values = response_fields(response) | {"passages_of": passages_of.value}
+        self._store(run, topic, values, at)
         if texts:
             scores = tuple(float(len(texts) - place) for place in range(len(texts)))
             run.rankings[topic] = types.Ranking(response.run_tag, response.query_id, tuple(texts), scores)
@@ -163,8 +176,17 @@ class ResponseImporter:
         _describe(run.row, response, at)
         return run
 
-    def _store(self, run: _ReadRun, topic: Topic, response: types.Response, at: FilePosition) -> None:
-        values = response_fields(response) | {"passages_of": self._passages_of.value}
+    def _compare_whole(self, row: Response, response: types.Response, at: FilePosition) -> None:
+        """Complete a whole answer that is one text; another has to be the same, and stays one passage."""
+        if row.is_one_text and any(sentence.citations is not None for sentence in response.sentences):
+            self.complete(row, response)
+            return
+        values = response_fields(response)
+        if any(getattr(row, name) != value for name, value in values.items()):
+            raise _contradiction(row, values, response.query_id, at)
+        self._tally.of("responses").unchanged += 1
+
+    def _store(self, run: _ReadRun, topic: Topic, values: Mapping[str, Any], at: FilePosition) -> None:
         row, counts = run.stored.get(topic.pk), self._tally.of("responses")
         if row is None:
             run.stored[topic.pk] = Response.objects.create(run=run.row, topic=topic, **values)
@@ -178,11 +200,7 @@ class ResponseImporter:
             row.save(update_fields=READ_FIELDS)
             counts.changed += 1
         else:
-            differing = [name.replace("_", " ") for name in READ_FIELDS if getattr(row, name) != values[name]]
-            raise at.error(
-                f"run {response.run_tag} answers topic {response.query_id} otherwise than before "
-                f"({', '.join(differing)}), expected the same response (or --replace)"
-            )
+            raise _contradiction(row, values, topic.query_id, at)
 
 
 def response_files(path: Path) -> tuple[list[Path], list[Path]]:
@@ -205,6 +223,14 @@ def response_files(path: Path) -> tuple[list[Path], list[Path]]:
             file=path.name,
         )
     return paths, [file for file in listed if file.suffix not in RESPONSE_SUFFIXES]
+
+
+def _contradiction(row: Response, values: Mapping[str, Any], query_id: str, at: FilePosition) -> BadFormat:
+    differing = [name.replace("_", " ") for name, value in values.items() if getattr(row, name) != value]
+    return at.error(
+        f"run {row.run.run_tag} answers topic {query_id} otherwise than before "
+        f"({', '.join(differing)}), expected the same response (or --replace)"
+    )
 
 
 def _describe(run: Run, response: types.Response, at: FilePosition) -> None:

@@ -53,6 +53,30 @@ def write_rankings(
     counts.new += len(fresh)
 
 
+def tag_of(name: str, tags: frozenset[str]) -> str:
+    """Return the tag of the run that a file of judgments means, of a collection's `tags`.
+
+    Files of one track differ in whether the team stands before the name: `citi.best` and `best` are one run
+    where the collection has one of them. Names may have dots themselves, so that nothing else is cut.
+
+    >>> tags = frozenset({"best", "lab.sparse.v1", "a.base", "b.base"})
+    >>> [tag_of(name, tags) for name in ("citi.best", "sparse.v1", "base", "new.run")]
+    ['best', 'lab.sparse.v1', 'base', 'new.run']
+    """
+    rest = name.partition(".")[2]
+    if name in tags or rest in tags:
+        return name if name in tags else rest
+    longer = [tag for tag in tags if tag.partition(".")[2] == name]
+    return longer[0] if len(longer) == 1 else name
+
+
+def renamed_note(tag_by_name: Mapping[str, str]) -> str:
+    """Return a note on runs that a file names otherwise than the collection."""
+    listed = some(f"{name} ({tag})" for name, tag in tag_by_name.items())
+    number = len(tag_by_name)
+    return f"{number:,} runs have another name in the collection, by the team before the first dot: {listed}"
+
+
 def remove_other_rankings(run: Run, kept: Iterable[Topic], tally: Tally) -> None:
     """Remove the run's rankings for all other topics: a run file is complete."""
     gone, _ = run.rankings.exclude(topic__in=list(kept)).delete()

@@ -341,6 +341,12 @@ class Response(models.Model):
     def __str__(self) -> str:
         return f"response of run {self.run_id} to topic {self.topic_id}"
 
+    @property
+    def is_one_text(self) -> bool:
+        """Whether it came as one text, of whose sentences and citations nothing is known."""
+        is_whole = self.passages_of == self.PassagesOf.WHOLE
+        return is_whole and [sentence["citations"] for sentence in self.sentences] == [None]
+
 
 class Judgment(models.Model):
     """A human relevance label from the collection."""

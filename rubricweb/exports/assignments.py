@@ -21,8 +21,8 @@ from grading.types import ItemKind, Purpose
 from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.kept_assignments import kept_lines
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.models import Response, Topic
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.models import Passage, Response, Topic
+from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
@@ -122,14 +122,21 @@ def _answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> Iterat
     tags = dict(collection.runs.values_list("pk", "run_tag"))
     items = {line.query_id: line.items for line in bank_lines(scope, dialect)}
     for topic in pool.topics:
+        texts = _texts_of(topic)
         ratings, nuggets = _by_passage(graded[topic.topic_id]), items.get(topic.query_id, [])
         for pk, shown_tag, doc_ids in zip(pool.run_pks, pool.run_tags, topic.ranked, strict=True):
             response = responses.get((topic.topic_id, pk))
-            if response is not None and doc_ids is not None and len(doc_ids) == 1:
-                text = " ".join(sentence["text"] for sentence in response.sentences)
+            if response is not None and doc_ids and doc_ids[0] in texts and len(doc_ids) == 1:
                 of_passage = ratings.get(doc_ids[0], {})
                 rated = {i.item_id: of_passage[i.item_id] for i in nuggets if i.item_id in of_passage}
-                yield _Answer(response.topic, tags[pk], shown_tag, text, nuggets, rated)
+                yield _Answer(response.topic, tags[pk], shown_tag, texts[doc_ids[0]], nuggets, rated)
+
+
+def _texts_of(topic: TopicPool) -> dict[str, str]:
+    """Return the texts of passages that are all that a run ranks for the topic."""
+    alone = {doc_ids[0] for doc_ids in topic.ranked if doc_ids and len(doc_ids) == 1}
+    pks = [topic.passage_pks[topic.row_of[doc_id]] for doc_id in alone if doc_id in topic.row_of]
+    return dict(Passage.objects.filter(pk__in=pks).values_list("doc_id", "text"))
 
 
 def _responses(bank: Bank) -> dict[tuple[int, int], Response]:

@@ -1,7 +1,8 @@
 """Import assignments of nuggets: answers, nuggets, and grades of whole answers by a grader or people.
 
 An answer is one passage, which no other run shares, since two runs with equal answers may have other
-assignments. The run's response is matched by its text where the collection has it.
+assignments. A response that the collection has is found by run and topic, and keeps its sentences: only where
+it is one text, as such files have it, must the words be the same.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from rubricweb.banks.kept_assignments import KeptLine, keep_lines
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, fitting_name, some
 from rubricweb.corpus.import_passages import PassageImporter
 from rubricweb.corpus.import_responses import ResponseImporter
-from rubricweb.corpus.import_runs import TAG_LIMIT, RunImporter, write_rankings
+from rubricweb.corpus.import_runs import TAG_LIMIT, RunImporter, renamed_note, tag_of, write_rankings
 from rubricweb.corpus.models import Ranking, Response, Run, Topic
 from rubricweb.grades.human_ratings import Cell, add_imported
 from rubricweb.grades.import_grades import NAME_LIMIT, GradedCells, GradeImporter
-from rubricweb.grades.import_ratings import WorkOfPeople
+from rubricweb.grades.import_ratings import WorkOfPeople, in_portions
 
 WHOLE_SUFFIX = "-whole"
 """End of the tag of a run whose passages are the whole answers of another."""
@@ -66,6 +67,9 @@ class _TopicRows:
     topic: Topic
     responses: dict[str, Response] = field(default_factory=dict)
     ranked: dict[str, list[str]] = field(default_factory=dict)
+    """The passage of each run that has one."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """By doc id, of these passages."""
 
     def runs_of(self, doc_id: str) -> set[str]:
         return {run_tag for run_tag, doc_ids in self.ranked.items() if doc_id in doc_ids}
@@ -79,6 +83,9 @@ class AssignmentImporter:
         self._collection = work.collection
         self._topics: dict[int, _TopicRows] = {}
         self._runs: dict[str, Run] = {}
+        self._tags: frozenset[str] = frozenset()
+        """Of the runs that the collection had before the files of an author."""
+        self._renamed: dict[str, str] = {}
         self._cut: set[str] = set()
 
     @property
@@ -94,6 +101,8 @@ class AssignmentImporter:
 
     def _read(self, answers: list[AssignedAnswer], author: str, bank_name: str) -> None:
         answers = self._of_known_topics(answers)
+        self._tags = frozenset(self._collection.runs.values_list("run_tag", flat=True))
+        self._renamed = {}
         for path in dict.fromkeys(answer.path for answer in answers):
             of_file = [answer for answer in answers if answer.path == path]
             lines = [replace(answer.bank_line, foreign=None) for answer in of_file]
@@ -145,25 +154,26 @@ class AssignmentImporter:
         at = FilePosition(answer.path, answer.line)
         rows = self._rows_of(topic)
         fitting_id(answer.run_id, what="the run_id", at=at, limit=TAG_LIMIT)
-        stored = rows.responses.get(answer.run_id)
-        if stored is not None and not self._is_same(stored, answer, at):
-            self._rows.responses.release_passages(stored.run, topic)
-            rows.ranked.pop(answer.run_id, None)
+        run_tag = tag_of(answer.run_id, self._tags)
+        if run_tag != answer.run_id:
+            self._renamed[answer.run_id] = run_tag
+        stored = rows.responses.get(run_tag)
+        if stored is None:
+            fields = _fields(answer.text)
+            stored = Response.objects.create(run=self._run(run_tag), topic=topic, **fields)
+            rows.responses[run_tag] = stored
+            self._tally.of("responses").new += 1
+        elif stored.passages_of != PassagesOf.WHOLE:
+            self._cut.add(run_tag)
+            stored = self._whole_of(stored, rows)
+        elif stored.is_one_text and not self._is_same(stored, answer, at):
+            self._release(stored, rows)
             for name, value in _fields(answer.text).items():
                 setattr(stored, name, value)
             stored.save()
             self._tally.of("responses").changed += 1
-        elif stored is not None and stored.passages_of != PassagesOf.WHOLE:
-            self._cut.add(answer.run_id)
-            whole = self._whole_of(stored, rows)
-            return self._passage(answer, whole, rows)
-        elif stored is not None:
+        else:
             self._tally.of("responses").unchanged += 1
-        if stored is None:
-            run = self._run(answer.run_id)
-            stored = Response.objects.create(run=run, topic=topic, **_fields(answer.text))
-            rows.responses[answer.run_id] = stored
-            self._tally.of("responses").new += 1
         return self._passage(answer, stored, rows)
 
     def _run(self, run_tag: str) -> Run:
@@ -178,6 +188,9 @@ class AssignmentImporter:
                 rows.responses[response.run.run_tag] = response
             ranked = Ranking.objects.filter(topic=topic).values_list("run__run_tag", "doc_ids")
             rows.ranked = {run_tag: doc_ids for run_tag, doc_ids in ranked if len(doc_ids) == 1}
+            for doc_ids in in_portions(doc_id for alone in rows.ranked.values() for doc_id in alone):
+                named = self._collection.passages.filter(doc_id__in=doc_ids)
+                rows.texts |= dict(named.values_list("doc_id", "text"))
         return self._topics[topic.pk]
 
     def _is_same(self, stored: Response, answer: AssignedAnswer, at: FilePosition) -> bool:
@@ -210,12 +223,21 @@ class AssignmentImporter:
 
     def _passage(self, answer: AssignedAnswer, response: Response, rows: _TopicRows) -> _Placed:
         """Return the answer with the passage that is its run's alone."""
-        run, text = response.run, _text_of(response).strip()
-        doc_id = next(iter(rows.ranked.get(run.run_tag, ())), "") or text_md5(text)
+        run = response.run
+        doc_id = next(iter(rows.ranked.get(run.run_tag, ())), "")
+        text = rows.texts.get(doc_id, "") or (_text_of(response).strip() or answer.text.strip())
+        doc_id = doc_id or text_md5(text)
         if rows.runs_of(doc_id) - {run.run_tag}:
+            self._release(response, rows)
             doc_id = f"{text_md5(text)}.{run.run_tag}"
-        rows.ranked[run.run_tag] = [doc_id]
+        rows.ranked[run.run_tag], rows.texts[doc_id] = [doc_id], text
         return _Placed(answer, run, doc_id, text)
+
+    def _release(self, response: Response, rows: _TopicRows) -> None:
+        """Have the response's run rank no passage for the topic any more."""
+        self._rows.responses.release_passages(response.run, rows.topic)
+        response.run.rankings.filter(topic=rows.topic).delete()
+        rows.ranked.pop(response.run.run_tag, None)
 
     def _grade(self, topic: Topic, placed: list[_Placed], author: str) -> None:
         """Write the assignments as grades of the author, who may be people.
@@ -265,6 +287,8 @@ class AssignmentImporter:
         if empty:
             listed = some(f"{answer.run_id} on {answer.query_id}" for answer in empty)
             self._tally.note(f"{name}: answers to which no nugget was assigned, which count 0: {listed}")
+        if self._renamed:
+            self._tally.note(f"{name}: {renamed_note(self._renamed)}")
         if self._cut:
             self._tally.note(
                 f"the sentences of {some(sorted(self._cut))} are passages here: their whole answers are the "

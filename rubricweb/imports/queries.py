@@ -79,6 +79,10 @@ class FileRow:
         ]
 
     @property
+    def takes_author(self) -> bool:
+        return bool(self.author_help)
+
+    @property
     def author_help(self) -> str:
         """What a named author makes of the file; empty where its content says whose it is."""
         return AUTHOR_HELP.get(self.file.format, "")

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from numpy.typing import NDArray
 
-from grading.segmentation import PassagesOf, ResponsePassage, response_passages
+from grading.segmentation import ResponsePassage
 from grading.types import FAILED, MISSING, Ratings, Sentence
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import ChipForm
@@ -100,7 +100,8 @@ def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) ->
     )
     least = rater.min_grades_of((item.kind for item in items), min_grade)
     sentences = convert.sentences(response)
-    passages = response_passages([sentence.text for sentence in sentences], PassagesOf(response.passages_of))
+    ranked = topic.ranked_by(pool.run_pks.index(response.run_id)) if response.run_id in pool.run_pks else ()
+    passages = convert.response_passages(response, ranked)
     rows = tuple(sheet.row(number, passage, sentences, least) for number, passage in enumerate(passages, 1))
     covered_items = tuple(
         CoveredItem(

@@ -15,6 +15,7 @@ from rubricweb.core import events
 from rubricweb.corpus import convert
 from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitting_name, some
 from rubricweb.corpus.import_passages import ID_LIMIT
+from rubricweb.corpus.import_runs import renamed_note, tag_of
 from rubricweb.corpus.models import Response, Topic
 from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 from rubricweb.support.labels import PEOPLE, Citation, imported
@@ -148,15 +149,16 @@ class AnswerImporter:
     """Adds the labels of files that have them by answer, each in its place.
 
     An answer that the collection has is found by run and topic, and must have the same sentences, by number,
-    and the same citations, by place; others are made, with their runs. Texts are not compared: files of
-    judgments have lost some of their characters.
+    and the same citations, by place; one that came as one text gets them. Others are made, with their runs.
+    Texts are not compared: files of judgments have lost some of their characters.
     """
 
     kinds: ClassVar[Kinds] = {"labelled_answers": (LabelledAnswer, "response__run__collection")}
 
     def __init__(self, work: WorkOfPeople) -> None:
         self._work, self._collection = work, work.collection
-        self._runs = {run.run_tag: run for run in work.collection.runs.all()}
+        self._tags: frozenset[str] = frozenset()
+        """Of the runs that the collection had before the file."""
         self._responses: dict[str, dict[int, Response]] = {}
         """By run tag and topic."""
         self._places: dict[tuple[SupportJudge | None, int], FilePosition] = {}
@@ -165,6 +167,7 @@ class AnswerImporter:
     def read(self, path: Path, answers: Iterable[AnswerLabels]) -> None:
         """Import a file. Raises BadFormat for labels without an author, and for what contradicts."""
         notes = _Notes(path, self._work)
+        self._tags = frozenset(self._collection.runs.values_list("run_tag", flat=True))
         judge = self._judge(path)
         rows = {row.response_id: row for row in imported(self._collection).filter(judge=judge)}
         fresh, counts = [], self._work.tally.of("labelled_answers")
@@ -224,28 +227,29 @@ class AnswerImporter:
         return topics.require(answer.query_id, text=answer.query_id, at=at)
 
     def _response(self, answer: AnswerLabels, topic: Topic, at: FilePosition, notes: _Notes) -> Response:
-        run_tag = self._run_tag(answer.run_tag)
+        run_tag = tag_of(answer.run_tag, self._tags)
         if run_tag != answer.run_tag:
             notes.renamed[answer.run_tag] = run_tag
         if run_tag not in self._responses:
             rows = Response.objects.filter(run__collection=self._collection, run__run_tag=run_tag)
-            self._responses[run_tag] = {row.topic_id: row for row in rows.only("topic", "sentences")}
+            columns = ("topic", "sentences", "passages_of")
+            self._responses[run_tag] = {row.topic_id: row for row in rows.only(*columns)}
         row = self._responses[run_tag].get(topic.pk)
         notes.without_text += answer.without_text
-        if row is not None:
+        if row is not None and not row.is_one_text:
             notes.unlabelled += _compare(answer, convert.sentences(row), at)
             return row
         for sentence in answer.sentences:
             for reference in sentence.references:
                 fitting_id(reference, what="a reference", at=at, limit=ID_LIMIT)
-        row = self._work.responses.add(_response_of(answer, run_tag), topic, at)
+        response = _response_of(answer, run_tag)
+        if row is not None:
+            self._work.responses.complete(row, response)
+            notes.completed += 1
+            return row
+        row = self._work.responses.add_whole(response, topic, at)
         self._responses[run_tag][topic.pk] = row
         return row
-
-    def _run_tag(self, name: str) -> str:
-        """Return the tag of the run that is meant; files of judgments may put the team before it."""
-        rest = name.partition(".")[2]
-        return rest if name not in self._runs and rest in self._runs else name
 
     def _replace(
         self, row: LabelledAnswer, given: Mapping[str, Any], answer: AnswerLabels, at: FilePosition
@@ -271,6 +275,7 @@ class _Notes:
     unnamed: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     without_text: int = 0
+    completed: int = 0
     unlabelled: int = 0
 
     def finish(self) -> None:
@@ -280,11 +285,14 @@ class _Notes:
             f"topics have their id as name, as the file has no words of them: {some(self.unnamed)}": len(
                 self.unnamed
             ),
-            "runs are those of the collection without what their names have before the first dot: "
-            + some(f"{name} ({tag})" for name, tag in self.renamed.items()): len(self.renamed),
+            "answers here were one text: they have the sentences and citations of the file now": (
+                self.completed
+            ),
             'sentences have NaN for a text: read as no text, and written as ""': self.without_text,
             "citations of answers here are not in the file: they have no label": self.unlabelled,
         }
+        if self.renamed:
+            self.work.tally.note(f"{self.path.name}: {renamed_note(self.renamed)}")
         for text, number in notes.items():
             if number:
                 self.work.tally.note(f"{self.path.name}: {number:,} {text}")

@@ -20,14 +20,14 @@ from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, Row, documents
 from rubricweb.core.http import MAX_ID
-from rubricweb.corpus.pseudonyms import assessor_pseudonym, sees_names
+from rubricweb.corpus.pseudonyms import assessor_pseudonym, sees_names, shown_names
 from rubricweb.graders.calibration import card_document, card_for, pairs
 from rubricweb.graders.calibration_cards import TooFewCells, make_card
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.support import actions, labelling
 from rubricweb.support.labelling import Card
-from rubricweb.support.labels import Citation
-from rubricweb.support.models import SupportEvent, SupportLabel
+from rubricweb.support.labels import PEOPLE, Citation, imported
+from rubricweb.support.models import LabelledAnswer, SupportEvent, SupportLabel
 
 
 class CardSerializer(serializers.Serializer[CalibrationCard]):
@@ -170,6 +170,26 @@ class SupportLabelSerializer(CitationSerializer):
     at = serializers.DateTimeField()
 
 
+class AnswerLabelsSerializer(serializers.Serializer[LabelledAnswer]):
+    """The labels that a file has of one answer, each in its place."""
+
+    id = serializers.IntegerField(source="pk")
+    response = serializers.IntegerField(source="response_id", help_text="Its id in `responses/`.")
+    run = serializers.CharField(
+        source="response.run.run_tag",
+        help_text="A pseudonym for assessors and viewers, unless names are shown.",
+    )
+    topic = serializers.CharField(source="response.topic.query_id")
+    by = serializers.CharField(source="judge.llm", help_text="`people`, or the name of a grader.")
+    after_prediction_of = serializers.CharField(
+        help_text="The model whose labels people corrected; empty where they labelled from scratch."
+    )
+    labels = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField()),
+        help_text=f"By sentence and citation of the response: {LABEL_HELP}, -1 where the file has none.",
+    )
+
+
 class NewSupportLabel(serializers.Serializer[Any]):
     topic = serializers.CharField(help_text="The topic's `query_id`.")
     sentence_md5 = serializers.RegexField(r"^[0-9a-f]{32}$", help_text=MD5)
@@ -234,6 +254,21 @@ class SupportModelLabels(ListResource):
 
     def rows(self) -> QuerySet[Any]:
         return SupportLabel.objects.filter(topic__collection=self.collection())
+
+
+class SupportAnswerLabels(ListResource):
+    """Labels that came with files, by answer. They count for that answer alone."""
+
+    serializer_class = AnswerLabelsSerializer
+
+    def rows(self) -> QuerySet[Any]:
+        collection = self.collection()
+        return imported(collection).filter(response__run__in=collection.runs.accepted())
+
+    def adjusted(self, rows: list[Row]) -> list[Row]:
+        names = shown_names(self.collection().pk, tuple(row["run"] for row in rows))
+        pairs = zip(rows, names, strict=True)
+        return [{**row, "run": name, "by": row["by"] or PEOPLE} for row, name in pairs]
 
 
 class SupportNext(Resource):

@@ -20,13 +20,14 @@ from rubricweb.api.idempotency import KEY, Upload, done_once, uploaded_once
 from rubricweb.api.models import Token
 from rubricweb.api.requests import NAME, PARSERS, RequestProblem, bodies, files_of
 from rubricweb.api.resources import ListResource, Resource, documents, require_valid
-from rubricweb.imports import access, actions, queries, undo
+from rubricweb.grades.import_grades import NAME_LIMIT
+from rubricweb.imports import access, actions, contents, queries, undo
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.one_import import OptionsForm
 from rubricweb.imports.queries import Batch
 
-WRITES = dict.fromkeys(("POST", "DELETE"), Token.Scope.ORGANIZE)
+WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
 
 
 class ImportSerializer(serializers.Serializer[Import]):
@@ -47,12 +48,35 @@ class ImportFileDocument(serializers.Serializer[queries.FileRow]):
     size = serializers.IntegerField(source="file.size")
     state = serializers.CharField()
     format = serializers.CharField(source="file.format", help_text="Empty until it is recognised.")
+    author = serializers.CharField(
+        source="file.author",
+        help_text="Who made what is in it, where the file does not say; empty for nobody.",
+    )
+    takes_author = serializers.BooleanField(help_text="The file does not say who made what is in it.")
     read = serializers.CharField(source="file.read", help_text="What is in it, counted.")
     problem = serializers.CharField()
     line = serializers.IntegerField(allow_null=True, help_text="Of the problem.")
     choices = serializers.ListField(
         source="file.fitting_formats", child=serializers.CharField(), help_text="Formats, of which to choose."
     )
+
+
+class FileChange(serializers.Serializer[Any]):
+    """What is not named stays as it is."""
+
+    author = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=NAME_LIMIT,
+        help_text="`people`, or the name of a grader; empty takes it back.",
+    )
+    format = serializers.ChoiceField(
+        required=False,
+        allow_blank=True,
+        choices=[file_format.name for file_format in contents.takeable()],
+        help_text="Empty: as its content says.",
+    )
+    is_left_out = serializers.BooleanField(required=False)
 
 
 class CountDocument(serializers.Serializer[queries.CountRow]):
@@ -91,6 +115,7 @@ class OptionsDocument(serializers.Serializer[Any]):
     nugget_grader = serializers.CharField(required=False, allow_blank=True, max_length=200)
     voter = serializers.CharField(required=False, allow_blank=True, max_length=150)
     scale = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=MAX_RATING)
+    after_prediction_of = serializers.CharField(required=False, allow_blank=True, max_length=200)
     replace = serializers.BooleanField(required=False)
 
 
@@ -150,6 +175,31 @@ class ImportResource(OfImport):
             raise RequestProblem(HTTPStatus.CONFLICT, "A worker has it, or has imported it.")
         actions.discard(batch)
         return Response(status=HTTPStatus.NO_CONTENT)
+
+
+class ImportFileResource(OfImport):
+    """One file of an import that is not made. A PATCH says what its content does not: 202, checked again."""
+
+    @extend_schema(
+        request=FileChange,
+        responses={202: ImportDocument},
+        parameters=[KEY],
+        operation_id="imports_describe_file",
+    )
+    @done_once
+    def patch(self, request: Request, slug: str, import_id: int, file_id: int) -> Response:
+        """Name a file's author or format, or leave it out."""
+        batch, fields = self.batch(), self.fields(FileChange)
+        file = access.file_for(self.person, batch.collection.slug, batch.pk, file_id)
+        if batch.is_live or batch.is_imported or not file.is_kept:
+            raise RequestProblem(HTTPStatus.CONFLICT, "A worker has it, or has imported it.")
+        if "author" in fields:
+            actions.name_author(file, " ".join(fields["author"].split()))
+        if "format" in fields:
+            actions.choose_format(file, fields["format"])
+        if "is_left_out" in fields:
+            (actions.leave_out if fields["is_left_out"] else actions.take_in)(file)
+        return _accepted(self.batch())
 
 
 class ImportCheck(OfImport):

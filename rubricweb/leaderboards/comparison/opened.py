@@ -11,7 +11,6 @@ from django.urls import reverse
 from numpy.typing import NDArray
 
 from grading.arrays import take_rows
-from grading.segmentation import PassagesOf, response_passages
 from grading.types import FAILED, MISSING, ItemKind
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Passage, Response, Topic
@@ -224,7 +223,7 @@ class _Brought:
             begun = Passage.objects.filter(pk__in=pks).annotate(start=Left("text", FIRST_CHARACTERS))
             return dict(begun.values_list("doc_id", "start")), {}
         sentences = convert.sentences(answer)
-        parts = response_passages([sentence.text for sentence in sentences], PassagesOf(answer.passages_of))
+        parts = convert.response_passages(answer, doc_ids)
         numbers: dict[str, int] = {}
         cites = {
             part.doc_id: tuple(

@@ -152,6 +152,29 @@ def test_files_are_checked_then_imported_then_undone(
     assert script.post(f"{at}undo/").status_code == 409
 
 
+def test_a_script_names_the_author_of_a_file_and_its_format(collection, owner, script_of):
+    script = script_of(owner)
+    line = b'{"topic_id": "t1", "run_id": "a", "sentences": [{"text": "So.", "citations": []}]}'
+    at = script.post(f"{AT}imports/?name=labels.jsonl", line, content_type="text/plain")["Location"]
+    batch = script.get(at).json()
+    (file,) = batch["files"]
+    file_at = f"{at}files/{file['id']}/"
+    assert script.patch(file_at, {"author": "people"}, format="json").status_code == 409
+    work_on("import", batch["id"])
+    document = script.get(at).json()
+    assert (document["is_ready"], document["files"][0]["takes_author"]) == (False, True)
+    assert "labels without an author" in document["files"][0]["problem"]
+    named = script.patch(file_at, {"author": " my  judge "}, format="json")
+    assert (named.status_code, named.json()["files"][0]["author"]) == (202, "my judge")
+    work_on("import", batch["id"])
+    document = script.get(at).json()
+    assert document["is_ready"]
+    assert {row["kind"]: row["new"] for row in document["counts"]}["labelled answers"] == 1
+    assert script.patch(file_at, {"format": "no such"}, format="json").status_code == 400
+    left_out = script.patch(file_at, {"format": "support-answers", "is_left_out": True}, format="json")
+    assert left_out.json()["files"][0]["state"] == "excluded"
+
+
 def test_what_cannot_be_read_says_where_and_is_discarded(collection, owner, script_of):
     script = script_of(owner)
     sent = script.post(f"{AT}imports/?name=q.qrels", b"t1 0 d1 3\nt1 0 d2 x\n", content_type="text/plain")

@@ -13,7 +13,7 @@ from rubricweb.accounts.models import Invitation
 from rubricweb.arena.actions import Ballot, choose_battle, vote
 from rubricweb.arena.models import Vote
 from rubricweb.corpus.models import Response
-from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
+from rubricweb.support.models import LabelledAnswer, SupportEvent, SupportJudge, SupportLabel
 from tests.factories import PassageFactory, RunFactory, TopicFactory, UserFactory, responded
 from tests.rubricweb.api.conftest import AT
 
@@ -107,6 +107,18 @@ def test_labels_of_models_are_listed(sea, collection, viewer, script_of):
     SupportLabel.objects.create(judge=judge, topic=sea, sentence_md5=text_md5(MOON), doc_id="d1", label=1)
     (row,) = script_of(viewer).get(f"{AT}support/model-labels/").json()["items"]
     assert (row["llm"], row["topic"], row["label"]) == ("x", "s1", 1)
+
+
+def test_labels_of_files_are_listed_by_answer_with_shown_names(sea, collection, owner, viewer, script_of):
+    judge = SupportJudge.objects.create(collection=collection, backend="imported", llm="x")
+    for author, response in zip((None, judge), sea.responses.order_by("pk"), strict=True):
+        LabelledAnswer.objects.create(response=response, judge=author, labels=[[2]])
+    rows = script_of(owner).get(f"{AT}support/answer-labels/").json()["items"]
+    assert [(row["run"], row["by"]) for row in rows] == [("alpha", "people"), ("beta", "x")]
+    assert (rows[0]["topic"], rows[0]["labels"], rows[0]["after_prediction_of"]) == ("s1", [[2]], "")
+    hidden = script_of(viewer).get(f"{AT}support/answer-labels/").json()["items"]
+    assert [row["response"] for row in hidden] == [row["response"] for row in rows]
+    assert "alpha" not in {row["run"] for row in hidden}
 
 
 @pytest.fixture

@@ -158,6 +158,8 @@ def test_files_are_uploaded_and_checked(bank, owner, client_for, pauses, tmp_pat
             rubric.start_import("autumn", begun["id"])
         with pytest.raises(StillRunning, match="is queued after 1 s"):
             rubric.wait_for_import("autumn", begun["id"], timeout=1)
+        with pytest.raises(Conflict):  # the check has not ended
+            rubric.describe_file("autumn", begun["id"], begun["files"][0]["id"], author="a judge")
         assert [row["id"] for row in rubric.imports("autumn")] == [begun["id"]]
 
 

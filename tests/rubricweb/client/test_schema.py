@@ -18,8 +18,8 @@ WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
         arena-battles arena-board arena-votes calibration-card calibration-cards calls events
-        flag graded invitations members submission-file support-labels support-model-labels support-next
-        webhook webhook-messages webhooks
+        flag graded invitations members submission-file support-answer-labels support-labels
+        support-model-labels support-next webhook webhook-messages webhooks
     """,
     "PATCH": "webhook",
     "POST": """
@@ -48,6 +48,7 @@ EXAMPLES: dict[str, Any] = {
     "first": "alpha",
     "second": "beta",
     "import_id": 6,
+    "file_id": 11,
     "campaign_id": 7,
     "submission_id": 8,
     "release_id": 9,

@@ -48,12 +48,13 @@ REPEATED_FILES = {
     "pairs; or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
     "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), or verdicts on criteria "
     "(RAGDoll), with --by: answers, nuggets and grades; repeatable",
-    "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
+    "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge, with --nugget-grader; repeatable",
     "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
     "autojudge-annotate export them; repeatable",
     "--flags": "flags and comments as Export wrote them; repeatable",
     "--votes": "votes on answers as the vote board wrote them, event by event; repeatable",
-    "--battles": "battles of an arena, one vote a line: model_a, model_b, winner and more; repeatable",
+    "--battles": "battles of an arena, one vote a line: model_a, model_b, winner and more, with --voter; "
+    "repeatable",
     "--support-labels": "labels of support by answer, as NIST and RAGDoll have them, with --by; or as Export "
     "wrote them; repeatable",
     "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
@@ -87,7 +88,10 @@ class Command(OperatorCommand):
         parser.add_argument(
             "--bank-name", default=DEFAULT_BANK, help="takes the items of --bank (%(default)s)"
         )
-        text = "what of a response becomes a passage to grade (%(default)s)"
+        text = (
+            "what of a response becomes a passage to grade (%(default)s); answers that come with labels or "
+            "assignments are one passage"
+        )
         parser.add_argument(
             "--passages-of",
             type=PassagesOf,
@@ -223,15 +227,15 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
 
 def _add_foreign_arguments(parser: CommandParser) -> None:
     """Add the options on what files of other tools do not state themselves."""
-    text = "who made the --nugget-grades (%(default)s)"
+    text = "author of the --nugget-grades: the name of a grader (%(default)s)"
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
-    text = "who voted in --battles, a person or a model, where a line has no judge (default: refused)"
+    text = "author of --battles, a person or a model, where a line has no judge (default: refused)"
     parser.add_argument("--voter", default="", metavar="NAME", help=text)
-    text = "the judge who gave the labels of the --labels before or after it; repeatable"
+    text = "author of the qrels of --labels: the name of a grader; once for each file"
     parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
     text = (
-        f"who made the --assignments, and then the --support-labels: {PEOPLE}, or the name of a grader; "
-        "once for all files, or once for each"
+        f"author of the --assignments, and then of the --support-labels: {PEOPLE}, or the name of a "
+        "grader; once for all files, or once for each"
     )
     parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
