@@ -6,9 +6,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from grading.statistics.rank_correlation import Coefficient, correlate, from_ranks
-from reproduce._tables import Figure, lines_of
+from reproduce._tables import Artefact, Figure, Table, lines_of
 
+SOURCE = "github.com/TREMA-UNH/rubric-grading-workbench at 13aaed51"
+PAPER = "Dietz, A Workbench for Autograding Retrieve/Generate Systems (SIGIR 2024)"
+TOLERANCE = 0.003
+"""Scores of a page have three digits: runs that tie there differed in what its coefficients come from."""
 COEFFICIENTS = {"spearman": Coefficient.SPEARMAN, "kendall": Coefficient.KENDALL}
+
+
+def table(measure: str, printed: Mapping[str, tuple[float, ...]], *, md5: str, note: str) -> Table:
+    """Return the table of the page of `measure` (`cover` or `qrels`), and the coefficients printed on it."""
+    page = f"dl20-{measure}"
+    file = f"{page}.mkd"
+    return Table(
+        f"Workbench DL 2020: {measure} and the official leaderboard",
+        f"{PAPER}, results/{page}",
+        lambda files: coefficients(files[file], printed, tolerance=TOLERANCE),
+        (Artefact(file, f"{SOURCE}, results/{file} (MIT)", md5),),
+        note,
+    )
 
 
 def coefficients(
@@ -24,8 +41,8 @@ def coefficients(
     for name, values in printed.items():
         for place, value in zip(columns, values, strict=True):
             board = {run: float(row[place]) for run, row in runs.items()}
-            found = correlate(board, ranks, COEFFICIENTS[name]).value
-            ours = float("nan") if found is None else found
+            computed = correlate(board, ranks, COEFFICIENTS[name]).value
+            ours = float("nan") if computed is None else computed
             yield Figure(f"{name}, {head[place]}", value, ours, 3, tolerance)
 
 

@@ -157,6 +157,6 @@ def test_a_page_of_results_gives_its_coefficients(tmp_path):
     path.write_text(
         "\n".join([head, "| :-- |" + " :-- |" * 7, *rows, "| spearman |" + " **1** |" * 6 + "  |"])
     )
-    found = ours(workbench.TABLE, **{workbench.FILE: path})
+    found = ours(workbench.TABLE, **{workbench.TABLE.artefacts[0].file: path})
     assert found["runs"] == 4
     assert {value for name, value in found.items() if name != "runs"} == {1.0}
