@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from django import template
@@ -15,59 +16,35 @@ if TYPE_CHECKING:
 register = template.Library()
 
 
-@register.filter
-def may_view(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_VIEW)
+RIGHTS = {
+    "may_view": roles.TO_VIEW,
+    "may_rate": roles.TO_RATE,
+    "may_verify": roles.TO_VERIFY,
+    "may_comment": roles.TO_COMMENT,
+    "may_label": roles.TO_LABEL,
+    "may_vote": roles.TO_VOTE,
+    "may_edit_bank": roles.TO_EDIT_BANK,
+    "may_see_secrets": roles.TO_SEE_SECRETS,
+    "may_grade": roles.TO_GRADE,
+    "may_organize": roles.TO_ORGANIZE,
+}
+"""Filter -> the role that it asks for: `user|may_rate:collection`."""
 
 
-@register.filter
-def may_rate(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_RATE)
+def _holds(needed: roles.Role) -> Callable[[User, Collection], bool]:
+    def may(user: User, collection: Collection) -> bool:
+        return roles.holds(user, collection, needed)
+
+    return may
 
 
-@register.filter
-def may_verify(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_VERIFY)
-
-
-@register.filter
-def may_comment(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_COMMENT)
-
-
-@register.filter
-def may_label(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_LABEL)
-
-
-@register.filter
-def may_vote(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_VOTE)
-
-
-@register.filter
-def may_edit_bank(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_EDIT_BANK)
-
-
-@register.filter
-def may_see_secrets(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_SEE_SECRETS)
+for name, needed in RIGHTS.items():
+    register.filter(name, _holds(needed))
 
 
 @register.filter
 def may_edit_items(user: User, collection: Collection) -> bool:
     return roles.may_edit(user, collection)
-
-
-@register.filter
-def may_grade(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_GRADE)
-
-
-@register.filter
-def may_organize(user: User, collection: Collection) -> bool:
-    return roles.holds(user, collection, roles.TO_ORGANIZE)
 
 
 @register.filter
