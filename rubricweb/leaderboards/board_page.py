@@ -294,7 +294,7 @@ def _check(current: Board) -> dict[str, object]:
     """
     checked, total = current.verified
     bank = current.spec.bank
-    has_text = bank is not None and bank.items.active().exclude(revision__text="").exists()
+    has_text = bank is not None and (checked > 0 or bank.items.active().exclude(revision__text="").exists())
     cells = min(CHECK_CELLS, total - checked) if has_text else 0
     return {
         "cells": cells,
