@@ -98,7 +98,7 @@ class ResponseImporter:
         self._add(response, topic, at, PassagesOf.WHOLE)
         return self._read[response.run_tag].stored[topic.pk]
 
-    def complete(self, row: Response, response: types.Response) -> None:
+    def fill_in(self, row: Response, response: types.Response) -> None:
         """Give a response that is one text the sentences and citations of the file; its passage stays."""
         values = response_fields(response)
         for name, value in values.items():
@@ -179,7 +179,7 @@ class ResponseImporter:
     def _compare_whole(self, row: Response, response: types.Response, at: FilePosition) -> None:
         """Complete a whole answer that is one text; another has to be the same, and stays one passage."""
         if row.is_one_text and any(sentence.citations is not None for sentence in response.sentences):
-            self.complete(row, response)
+            self.fill_in(row, response)
             return
         values = response_fields(response)
         if any(getattr(row, name) != value for name, value in values.items()):

@@ -244,7 +244,7 @@ class AnswerImporter:
                 fitting_id(reference, what="a reference", at=at, limit=ID_LIMIT)
         response = _response_of(answer, run_tag)
         if row is not None:
-            self._work.responses.complete(row, response)
+            self._work.responses.fill_in(row, response)
             notes.completed += 1
             return row
         row = self._work.responses.add_whole(response, topic, at)
