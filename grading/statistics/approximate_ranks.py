@@ -29,11 +29,16 @@ class ApproximateRank:
 
     @property
     def interval(self) -> str:
-        """The ranks that the topics leave open, "21-30"; a dash where there are too few to tell."""
+        """The ranks that the topics leave open, "21-30"; empty where there are too few to tell."""
         if self.low is None or self.high is None:
-            return "\N{EN DASH}"
+            return ""
         low, high = f"{self.low:g}", f"{self.high:g}"
         return low if low == high else f"{low}\N{EN DASH}{high}"
+
+    @property
+    def with_interval(self) -> str:
+        """The rank and its interval: "27 (21-30)"."""
+        return f"{self.rank:g} ({self.interval})" if self.interval else f"{self.rank:g}"
 
 
 def competition_ranks(scores: Mapping[str, float]) -> dict[str, float]:

@@ -381,7 +381,7 @@ class OfficialScore(models.Model):
     measure = models.TextField(blank=True)
     """The measure's name in a file that had several; like the source, only in a run's row without a topic."""
     source = models.TextField(blank=True)
-    """The name of the file."""
+    """The name of the file, or the publication of a board that comes with the product."""
 
     class Meta:
         constraints = (

@@ -13,12 +13,14 @@ from django.db.models import F
 
 from grading.errors import BadFormat
 from grading.formats.official import OfficialBoard, read_official
+from grading.statistics.approximate_ranks import competition_ranks
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.shipped_boards import shipped_at
 
 if TYPE_CHECKING:
     from rubricweb.corpus.import_base import FilePosition, Tally
@@ -35,9 +37,9 @@ class Official:
     is_rank: bool
     values: dict[str, float]
     measure: str = ""
-    """The measure taken from a file of several."""
+    """The measure taken from a file of several, or that a shipped board states."""
     source: str = ""
-    """The name of the file."""
+    """The name of the file, or the publication of a shipped board."""
     by_topic: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Query id -> run tag -> score; empty if the file had none, or until `with_topics` reads them."""
 
@@ -49,6 +51,10 @@ class Official:
     def scores(self) -> dict[str, float]:
         """Run tag -> a number, higher for better runs."""
         return from_ranks(self.values) if self.is_rank else self.values
+
+    def ranks_by(self, scores: Mapping[str, float]) -> dict[str, float]:
+        """Return run tag -> rank: its own ranks, or those by `scores`, which are of some of its topics."""
+        return self.values if self.is_rank else competition_ranks(scores)
 
     def scores_on(self, query_ids: Container[str]) -> dict[str, float]:
         """Return run tag -> mean over those topics that the board has; empty if it has none of them."""
@@ -139,7 +145,7 @@ def put_official_board(
     )
     from rubricweb.corpus.import_runs import TAG_LIMIT
 
-    board = read_official(path, measure=measure)
+    board, source = _with_source(read_official(path, measure=measure), path)
     name = " ".join(name.split())
     if not name or len(name) > NAME_LIMIT:
         raise BadFormat(f"the board needs a name of at most {NAME_LIMIT} characters", file=path.name)
@@ -147,10 +153,10 @@ def put_official_board(
         fitting_id(run_tag, what="the run tag", at=FilePosition(path), limit=TAG_LIMIT)
     collection.official_scores.filter(board=name).delete()
     topics = {topic.query_id: topic for topic in collection.topics.all()}
-    OfficialScore.objects.bulk_create(official_rows(collection, board, topics, name=name, source=path.name))
+    OfficialScore.objects.bulk_create(official_rows(collection, board, topics, name=name, source=source))
     audit.record("official board imported", collection, by=by, detail=f"{name}: {len(board.values)} runs")
     events.publish_on_commit(collection.channel, "runs")
-    return Official(name, board.kind == "ranks", dict(board.values), board.measure, path.name)
+    return Official(name, board.kind == "ranks", dict(board.values), board.measure, source)
 
 
 @transaction.atomic
@@ -201,10 +207,11 @@ def import_official(
     from rubricweb.corpus.import_base import FilePosition, fitting
     from rubricweb.corpus.import_runs import TAG_LIMIT
 
-    board, counts = _read(file, topics, tally), tally.of("official_scores")
+    board, source = _with_source(_read(file, topics, tally), file.path)
+    counts = tally.of("official_scores")
     before = {(row.run_tag, row.topic_id): row for row in collection.official_scores.filter(board=OFFICIAL)}
     fresh = []
-    for row in official_rows(collection, board, topics, name=OFFICIAL, source=file.path.name):
+    for row in official_rows(collection, board, topics, name=OFFICIAL, source=source):
         old = before.get((row.run_tag, row.topic_id))
         if old is None:
             fitting(row.run_tag, what="the run tag", at=FilePosition(file.path), limit=TAG_LIMIT)
@@ -239,6 +246,12 @@ def official_rows(
         for run_tag, value in by_run.items()
     ]
     return of_runs + of_topics
+
+
+def _with_source(board: OfficialBoard, path: Path) -> tuple[OfficialBoard, str]:
+    """Return the board and where it is from: the name of the file, or what a shipped one states."""
+    shipped = shipped_at(path)
+    return (replace(board, measure=shipped.measure), shipped.source) if shipped else (board, path.name)
 
 
 def _contradiction(row: OfficialScore, old: OfficialScore, at: FilePosition) -> BadFormat:

@@ -318,6 +318,8 @@ def _agreement(other: BoardCorrelation, current: Board, name: str) -> dict[str, 
         "rho": other.spearman.value,
         "r": other.pearson.value,
         "reason": other.kendall.reason if enough else "",
+        "placed": other.placed,
+        "source": other.source,
         "scatter": plots.scatter(pairs, first, (other.measure, name)) if len(pairs) > 1 else None,
     }
 

@@ -85,9 +85,15 @@ class RankedRunDocument(serializers.Serializer[Any]):
 class CorrelationDocument(serializers.Serializer[Any]):
     against = serializers.CharField()
     measure = serializers.CharField()
+    source = serializers.CharField(help_text="Where the numbers of an official board are from; empty for others.")
     spearman = serializers.DictField(help_text="`value`, `runs`, and the `reason` where there is no value.")
     kendall = serializers.DictField()
     pearson = serializers.DictField(help_text="Of the scores; of an official board of ranks, with its ranks.")
+    approximate_ranks = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Runs that an official board lacks: `run_tag`, and the `rank` that each would have there, "
+        "with the ranks from `low` to `high` that the topics leave open.",
+    )
 
 
 class LeaderboardDocument(serializers.Serializer[Any]):

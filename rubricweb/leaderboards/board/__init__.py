@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from grading.statistics import cover_estimate, cover_sample
 from grading.statistics.agreement import Checks
+from grading.statistics.approximate_ranks import ApproximateRank
 from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.max_t import PairedTest
 from grading.statistics.mean_intervals import Marks
@@ -260,6 +261,10 @@ class BoardCorrelation:
     pearson: Correlation
     scores: tuple[tuple[str, float], ...] = ()
     """By the other board: pairs of run and score."""
+    source: str = ""
+    """Of an official board: where its numbers are from."""
+    placed: tuple[ApproximateRank, ...] = ()
+    """Of an official board: where the runs would stand that it lacks, best first."""
 
 
 @dataclass(frozen=True, slots=True)

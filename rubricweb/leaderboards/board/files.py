@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
@@ -33,6 +33,7 @@ from rubricweb.leaderboards.board.columns import FIRST, Further, Place, at, colu
 from rubricweb.leaderboards.board.scores import Basis, basis, column_basis, score_column, score_units
 
 Json = dict[str, object]
+COEFFICIENTS = {"spearman": "Spearman", "kendall": "Kendall tau-b", "pearson": "Pearson"}
 
 
 def document(board: Board) -> Json:
@@ -75,11 +76,13 @@ def tsv_lines(board: Board) -> list[str]:
     statements += [
         (f"{name} with {correlation.against} ({correlation.measure})", f"{_value(value)} over {value.n} runs")
         for correlation in board.correlations
-        for name, value in (
-            ("Spearman", correlation.spearman),
-            ("Kendall tau-b", correlation.kendall),
-            ("Pearson", correlation.pearson),
-        )
+        for key, name in COEFFICIENTS.items()
+        for value in (getattr(correlation, key),)
+    ]
+    statements += [
+        (f"approximate rank of {run.run_tag} on {correlation.against}", run.with_interval)
+        for correlation in board.correlations
+        for run in correlation.placed
     ]
     columns = at(columns_of(board), Place.TSV, FIRST)
     rows = [
@@ -247,14 +250,12 @@ def _marks(board: Board) -> Json | None:
 
 def _correlation(correlation: BoardCorrelation) -> Json:
     both: Mapping[str, Json] = {
-        name: {"value": value.value, "runs": value.n, "reason": value.reason}
-        for name, value in (
-            ("spearman", correlation.spearman),
-            ("kendall", correlation.kendall),
-            ("pearson", correlation.pearson),
-        )
+        key: {"value": value.value, "runs": value.n, "reason": value.reason}
+        for key in COEFFICIENTS
+        for value in (getattr(correlation, key),)
     }
-    return {"against": correlation.against, "measure": correlation.measure, **both}
+    stated = {"against": correlation.against, "measure": correlation.measure, "source": correlation.source}
+    return {**stated, **both, "approximate_ranks": [asdict(run) for run in correlation.placed]}
 
 
 def _value(correlation: Correlation) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from grading.arrays import divide, none_if_nan
 from grading.graders.registry import BACKENDS
 from grading.measures import registry
+from grading.statistics.approximate_ranks import approximate_ranks
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.mean_intervals import Summary, marks, mean_and_stderr
 from grading.statistics.rank_correlation import kendall, pearson, spearman
@@ -129,7 +130,7 @@ def board(spec: BoardSpec) -> Board:
         n_items=sum(len(uids) for uids in base.items.values()),
         items_stamp=items_stamp(base.pool, base.items),
         judged_at=k,
-        correlations=_correlations(spec, base.pool, table),
+        correlations=_correlations(spec, base.pool, table, certain),
         n_vital=sum(items.n_vital for items in base.topic_items.values()),
         columns=tuple(_counted(of, column.measure, scores) for column, of, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
@@ -262,8 +263,11 @@ def judged_shares(base: Basis, k: int) -> NDArray[np.float64]:
     return divide(graded, ranked)
 
 
-def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> tuple[BoardCorrelation, ...]:
+def _correlations(
+    spec: BoardSpec, pool: CollectionPool, table: ScoreTable, certain: Certainty | None
+) -> tuple[BoardCorrelation, ...]:
     correlations = []
+    better = certain.order.better if certain and certain.can_tell else None
     ours = dict(zip(table.run_tags, np.round(table.means(), TIED_DECIMALS).tolist(), strict=True))
     if any(topic.judgments for topic in pool.topics):
         measure, level = of_judgments(spec.measure), spec.collection.min_relevant
@@ -273,7 +277,9 @@ def _correlations(spec: BoardSpec, pool: CollectionPool, table: ScoreTable) -> t
     for official in official_boards(spec.collection):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
         scores, over = _official_scores(spec, pool, official)
-        correlations.append(_correlation(against, f"{official.kind}{over}", ours, scores))
+        agreement = _correlation(against, f"{official.kind}{over}", ours, scores)
+        placed = tuple(approximate_ranks(ours, official.ranks_by(scores), better))
+        correlations.append(replace(agreement, source=official.source, placed=placed))
     return tuple(correlations)
 
 

@@ -28,6 +28,7 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
+from rubricweb.corpus.shipped_boards import shipped_boards
 from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
@@ -105,8 +106,27 @@ class SureForm(AnalysisForm):
         return Evidence(self.spec, picked["reference"], others, query)
 
 
+class ShippedForm(forms.Form):
+    """An official leaderboard to take from those that come with the product."""
+
+    board = forms.ChoiceField(
+        label="A track’s leaderboard",
+        help_text="TREC’s results, or computed from NIST’s labels; its source then stands beside the board.",
+    )
+
+    def __init__(self, collection: Collection) -> None:
+        super().__init__()
+        ours = set(collection.runs.accepted().values_list("run_tag", flat=True))
+        boards = shipped_boards().items()
+        choices = [
+            (slug, f"{board.name} ({len(board.run_tags)} runs, {len(board.run_tags & ours)} of them here)")
+            for slug, board in sorted(boards, key=lambda item: -len(item[1].run_tags & ours))
+        ]
+        offer_choices(self, "board", choices)
+
+
 class OfficialForm(forms.Form):
-    """An official leaderboard to take."""
+    """An official leaderboard to take from a file."""
 
     name = forms.CharField(
         max_length=NAME_LIMIT, help_text="For example: official NDCG@10. A board with this name is replaced."
@@ -149,6 +169,7 @@ def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
         "collection": form.collection,
         "form": form,
         "official_form": upload,
+        "shipped_form": ShippedForm(form.collection),
         "officials": official.official_boards(form.collection),
     }
 
@@ -230,21 +251,33 @@ def _all_pictures(evidence: Evidence) -> bytes:
 def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
     """Take an official leaderboard; what is wrong with the file is said beside it, with its line."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    if "board" in request.POST:
+        return _added(request, _taken_of_ours(collection, request.POST["board"], by=request.user), slug)
     upload = OfficialForm(request.POST, request.FILES)
     if upload.is_valid():
         try:
-            board = _taken(collection, upload, by=request.user)
+            return _added(request, _taken(collection, upload, by=request.user), slug)
         except BadFormat as error:
             upload.add_error("file", str(error))
-        else:
-            measure = f" ({board.measure})" if board.measure else ""
-            messages.success(request, f"{board.name}{measure} has {len(board.values)} runs.")
-            return redirect(f"{reverse('leaderboards:sure', args=[slug])}?{request.GET.urlencode()}")
     form = SureForm(request.GET, collection=collection)
     context = _context(form, upload)
     if form.graders and form.is_valid():
         context |= _pictures(request, form)
     return form_response(request, PAGE, context, part="sure", status=422)
+
+
+def _added(request: HtmxRequest, board: official.Official, slug: str) -> HttpResponse:
+    measure = f" ({board.measure})" if board.measure else ""
+    messages.success(request, f"{board.name}{measure} has {len(board.values)} runs.")
+    return redirect(f"{reverse('leaderboards:sure', args=[slug])}?{request.GET.urlencode()}")
+
+
+def _taken_of_ours(collection: Collection, name: str, *, by: User) -> official.Official:
+    """Store the board of that slug that comes with the product. Raises Http404 for none."""
+    board = shipped_boards().get(name)
+    if board is None:
+        raise Http404(f"no board {name} comes with RubricWeb")
+    return official.put_official_board(collection, board.path, name=board.name, by=by)
 
 
 def _taken(collection: Collection, upload: OfficialForm, *, by: User) -> official.Official:

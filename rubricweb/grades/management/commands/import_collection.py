@@ -24,6 +24,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.shipped_boards import board_file, shipped_boards
 from rubricweb.grades.import_collection import (
     DEFAULT_BANK,
     NUGGET_GRADER,
@@ -38,7 +39,8 @@ FILES = {
     "--qrels": "human judgments as TREC qrels",
     "--labels-of": "the reranker requests that UMBRELA labelled, in their order",
     "--official": "official leaderboard: JSON of ranks, TSV with the header run_tag and rank or score, "
-    "a board that was exported as TSV or JSON, output of trec_eval, or a leaderboard of AutoJudge",
+    "a board that was exported as TSV or JSON, output of trec_eval, or a leaderboard of AutoJudge; or one "
+    f"that comes with RubricWeb: {', '.join(shipped_boards())}",
 }
 REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
@@ -217,7 +219,7 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         responses=tuple(options["responses"]),
         passages_of=options["passages_of"],
         qrels=options["qrels"],
-        official=options["official"],
+        official=board_file(options["official"]) if options["official"] else None,
         official_measure=options["official_measure"],
         min_relevant=options["min_relevant"],
         judgments=options["judgments"],

@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from rubricweb.corpus.official import official_boards
+from tests.factories import RunFactory
 from tests.rubricweb.markup import markup
 from tests.worked import judge
 
@@ -110,3 +111,21 @@ def test_json_of_another_shape_is_refused(made, owner, client_of, content):
     response = upload(client_of(owner), content, name="official.json")
     assert response.status_code == 422
     assert "official.json:1:" in text(response)
+
+
+def test_an_organizer_takes_a_board_that_comes_along(made, owner, viewer, client_of):
+    """It is offered with how many of its runs are here, and keeps its measure and its source."""
+    address = reverse("leaderboards:official-add", args=["autumn"])
+    RunFactory(collection=made.collection, run_tag="pash_f3")
+    client = client_of(owner)
+    assert "TREC DL 2020, passages: NDCG@10 (59 runs, 1 of them here)" in text(client.get(SURE))
+    assert "comes along" not in text(client_of(viewer).get(SURE))
+    assert client_of(viewer).post(address, {"board": "dl20-passages"}).status_code == 403
+    assert client.post(address, {"board": "dl18"}).status_code == 404
+    assert official_boards(made.collection) == []
+
+    assert client.post(address, {"board": "dl20-passages"}).status_code == 302
+    (board,) = official_boards(made.collection)
+    assert (board.name, board.measure) == ("TREC DL 2020, passages: NDCG@10", "ndcg_cut_10")
+    assert (len(board.values), board.values["pash_f3"], board.kind) == (59, 0.8005, "scores")
+    assert board.source.startswith("NIST, results of TREC 2020")
