@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from grading.statistics.approximate_ranks import ApproximateRank
 from grading.statistics.rank_correlation import ALL_TIED, TOO_FEW
 from grading.types import ItemKind, Purpose
 from rubricweb.banks import actions
@@ -13,7 +14,7 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import BoardSpec, selectors
+from rubricweb.leaderboards.board import BoardSpec, files, selectors
 from tests import factories
 from tests.worked import judge
 
@@ -124,6 +125,22 @@ def test_correlation_with_an_official_board_of_ranks_or_scores(made, values, is_
 
     assert found.against == "official leaderboard"
     assert found.spearman.value == pytest.approx(4.5 / math.sqrt(4.5 * 5))
+
+
+def test_runs_that_an_official_board_lacks_get_a_rank_there(made):
+    """`stray` is behind `both` alone. Two topics tell nothing apart: there is no interval."""
+    for run_tag, score in {"both": 0.9, "elsewhere": 0.8, "first": 0.7, "lacks": 0.7}.items():
+        OfficialScore.objects.create(
+            collection=made.collection, run_tag=run_tag, value=score, is_rank=False, source="NIST"
+        )
+    board = board_of(made)
+    (found,) = board.correlations
+
+    assert (found.source, found.placed) == ("NIST", (ApproximateRank("stray", 1, None, None),))
+    assert files.document(board)["correlations"][0]["approximate_ranks"] == [
+        {"run_tag": "stray", "rank": 1.0, "low": None, "high": None}
+    ]
+    assert "# approximate rank of stray on official leaderboard: 1" in files.tsv_lines(board)
 
 
 def test_void_correlations_say_why(made):
