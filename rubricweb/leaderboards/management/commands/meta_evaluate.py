@@ -17,6 +17,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
+from rubricweb.corpus.shipped_boards import board_file
 from rubricweb.leaderboards import meta, meta_tables
 from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.board.lookup import find_topics, parse_measures
@@ -40,7 +41,7 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_comparing_arguments(parser)
         text = "official leaderboards as import_collection takes them; default: those of the collection"
-        parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+        parser.add_argument("--official", type=board_file, nargs="+", default=[], metavar="FILE", help=text)
         text = "which measure of --official files that have several (ndcg_cut_10, or map)"
         parser.add_argument("--official-measure", default="", metavar="M", help=text)
         text = "'judgments', or the name of an official leaderboard of the collection; repeatable"
