@@ -90,18 +90,17 @@ def completion(shell: str) -> str:
 
     Raises SystemExit for a shell that has none.
     """
-    import argparse
-
     import django
     import shtab
     from django.core.management import get_commands, load_command_class
+    from django.core.management.base import CommandParser
 
     if shell not in shtab.SUPPORTED_SHELLS:
         raise SystemExit(
             f"{PROGRAM}: completion is for {', '.join(shtab.SUPPORTED_SHELLS)}, not for {shell!r}"
         )
     django.setup()
-    parser = argparse.ArgumentParser(PROGRAM)
+    parser = CommandParser(prog=PROGRAM)
     subparsers = parser.add_subparsers()
     rooms = get_commands()
     for verbs in VERBS.values():

@@ -125,17 +125,9 @@ def see_everything() -> None:
 class OperatorCommand(BaseCommand):
     """A management command of the server's operator, from whom nothing is hidden."""
 
-    suppressed_base_arguments = frozenset(
-        {
-            "--version",
-            "--settings",
-            "--pythonpath",
-            "--traceback",
-            "--no-color",
-            "--force-color",
-            "--skip-checks",
-        }
-    )
+    suppressed_base_arguments = {
+        *("--version", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color"),
+    }
     """They work, and `--help` is about what the command does."""
 
     def get_version(self) -> str:

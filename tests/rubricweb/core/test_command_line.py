@@ -69,7 +69,8 @@ def test_bash_completes_a_verb_and_a_choice(tmp_path, capsys):
     (tmp_path / "complete.bash").write_text(capsys.readouterr().out, encoding="utf-8")
     typed = (["rubricweb", "export_q"], ["rubricweb", "export_bank", "--dialect", "nugg"])
     lines = [
-        f'COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; _shtab_rubricweb; echo "${{COMPREPLY[@]}}"'
+        f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
+        '_shtab_rubricweb; echo "${COMPREPLY[@]}"'
         for words in typed
     ]
     script = "\n".join([f"source {tmp_path / 'complete.bash'}", *lines])
