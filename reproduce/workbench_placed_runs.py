@@ -1,4 +1,4 @@
-"""Workbench, DL 2020: approximate official ranks of generated answers, from the scores that Table 4 prints."""
+"""Workbench, DL 2020: approximate official ranks of generated answers, from the scores of Table 4."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUESTION_4 = {
     "GPT3.5-web": 0.506,
     "GPT4-web": 0.473,
 }
-"""Reciprocal rank by labels of questions from grade 4; of four runs that only RUBRIC's Table 4 has, two digits."""
+"""Reciprocal rank by questions from grade 4; of four runs that only RUBRIC's Table 4 has, two digits."""
 OFFICIAL = {
     "pash_f3": 3,
     "bigIR-T5xp-T5-F": 27,
@@ -63,6 +63,6 @@ TABLE = Table(
     "Dietz, A Workbench for Autograding Retrieve/Generate Systems (SIGIR 2024), Table 4; ten of the 59 runs, "
     "four of them by Farzi and Dietz, Pencils Down! (ICTIR 2024), Table 4",
     figures,
-    note="The paper states no rule. Its ranks of the last two answers fall as their scores do not (49 above 47), "
-    "which no rule by the number of runs ahead gives: there ours are off by 2 and by 5.",
+    note="The paper states no rule. It prints 49 for an answer that scores higher than one with 47, which no "
+    "rule by the number of runs ahead gives: there ours are off by 2 and by 5.",
 )

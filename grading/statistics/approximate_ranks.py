@@ -58,16 +58,16 @@ def approximate_ranks(
 ) -> list[ApproximateRank]:
     """Return a rank for each run with a score that the official board lacks, best score first.
 
-    `official` maps run tags to ranks. If q of the runs on both boards have a higher score than a run, its rank
-    is the q-th best official rank of these: that of the run just above it, if the official order held for our
-    scores. With none ahead it is 1.
+    `official` maps run tags to ranks. If q of the runs on both boards have a higher score than a run, its
+    rank is the q-th best official rank of these: that of the run just above it, if the official order held
+    for our scores. With none ahead it is 1.
 
-    `better` has the shape (runs, runs) in the order of `scores`: the first is clearly ahead of the second. For
-    `low` q counts the runs that are clearly ahead, for `high` all that are not clearly behind; official runs
-    that have no score are then taken as ahead, too, down to the next one that has. Where the statements of
-    `better` hold together with a chance of .95, as they do by `max_t`, all intervals hold together with it,
-    provided that the official order is that of the true means of our scores. Where it is not, the interval
-    says nothing of how far the two measures differ.
+    `better` has the shape (runs, runs) in the order of `scores`: the first is clearly ahead of the second.
+    For `low` q counts the runs that are clearly ahead, for `high` all that are not clearly behind; official
+    runs that have no score are then taken as ahead, too, down to the next one that has. Where the
+    statements of `better` hold together with a chance of .95, as they do by `max_t`, all intervals hold
+    together with it, provided that the official order is that of the true means of our scores. Where it is
+    not, the interval says nothing of how far the two measures differ.
 
     Empty with fewer than 3 runs on both boards.
 

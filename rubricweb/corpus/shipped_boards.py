@@ -42,7 +42,7 @@ def shipped_at(path: Path) -> ShippedBoard | None:
 
 
 def board_file(name: str) -> Path:
-    """Return the path of that name, or the file of the shipped board with that slug if there is no such path."""
+    """Return the path of that name; if there is none, the file of the shipped board with that slug."""
     path, board = Path(name), shipped_boards().get(name)
     return board.path if board and not path.exists() else path
 

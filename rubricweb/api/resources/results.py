@@ -85,7 +85,7 @@ class RankedRunDocument(serializers.Serializer[Any]):
 class CorrelationDocument(serializers.Serializer[Any]):
     against = serializers.CharField()
     measure = serializers.CharField()
-    source = serializers.CharField(
+    origin = serializers.CharField(
         help_text="Where the numbers of an official board are from; empty for others."
     )
     spearman = serializers.DictField(help_text="`value`, `runs`, and the `reason` where there is no value.")

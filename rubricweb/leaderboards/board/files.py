@@ -254,7 +254,7 @@ def _correlation(correlation: BoardCorrelation) -> Json:
         for key in COEFFICIENTS
         for value in (getattr(correlation, key),)
     }
-    stated = {"against": correlation.against, "measure": correlation.measure, "source": correlation.source}
+    stated = {"against": correlation.against, "measure": correlation.measure, "origin": correlation.source}
     return {**stated, **both, "approximate_ranks": [asdict(run) for run in correlation.placed]}
 
 

@@ -110,8 +110,8 @@ class ShippedForm(forms.Form):
     """An official leaderboard to take from those that come with the product."""
 
     board = forms.ChoiceField(
-        label="A track’s leaderboard",
-        help_text="TREC’s results, or computed from NIST’s labels; its source then stands beside the board.",
+        label="Leaderboard of a track",
+        help_text="Results of TREC, or computed from labels by NIST. The source stands beside the board.",
     )
 
     def __init__(self, collection: Collection) -> None:
