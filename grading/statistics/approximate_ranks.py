@@ -81,14 +81,14 @@ def approximate_ranks(
         return []
     places = _Places(sorted(official[tag] for tag in shared), max(*official.values(), len(official)))
     row = {tag: number for number, tag in enumerate(scores)}
-    known = [row[tag] for tag in shared]
+    shared_rows = [row[tag] for tag in shared]
     placed = []
     for tag in sorted(set(tags) - official.keys(), key=lambda tag: (-scores[tag], tag)):
         rank = places.after(sum(scores[other] > scores[tag] for other in shared))
         low = high = None
         if better is not None:
-            low = places.after(int(better[known, row[tag]].sum()))
-            high = places.before_next(len(known) - int(better[row[tag], known].sum()))
+            low = places.after(int(better[shared_rows, row[tag]].sum()))
+            high = places.before_next(len(shared_rows) - int(better[row[tag], shared_rows].sum()))
         placed.append(ApproximateRank(tag, rank, low, high))
     return placed
 
