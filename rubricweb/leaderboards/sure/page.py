@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,7 +24,7 @@ from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
 from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
@@ -116,13 +117,16 @@ class ShippedForm(forms.Form):
 
     def __init__(self, collection: Collection) -> None:
         super().__init__()
-        ours = set(collection.runs.accepted().values_list("run_tag", flat=True))
-        boards = shipped_boards().items()
-        choices = [
-            (slug, f"{board.name} ({len(board.run_tags)} runs, {len(board.run_tags & ours)} of them here)")
-            for slug, board in sorted(boards, key=lambda item: -len(item[1].run_tags & ours))
-        ]
-        offer_choices(self, "board", choices)
+        choice_field(self, "board").choices = partial(_shipped_choices, collection)
+
+
+def _shipped_choices(collection: Collection) -> list[tuple[str, str]]:
+    """Return the boards that come along, those first that have most of the collection's runs."""
+    ours = set(collection.runs.accepted().values_list("run_tag", flat=True))
+    return [
+        (slug, f"{board.name} ({len(board.run_tags)} runs, {len(board.run_tags & ours)} of them here)")
+        for slug, board in sorted(shipped_boards().items(), key=lambda item: -len(item[1].run_tags & ours))
+    ]
 
 
 class OfficialForm(forms.Form):
