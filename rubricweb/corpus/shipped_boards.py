@@ -41,9 +41,9 @@ def shipped_at(path: Path) -> ShippedBoard | None:
     return shipped_boards().get(path.stem) if path.parent == FOLDER else None
 
 
-def board_file(name: str) -> Path:
-    """Return the path of that name; if there is none, the file of the shipped board with that slug."""
-    path, board = Path(name), shipped_boards().get(name)
+def board_file(name: str | Path) -> Path:
+    """Return the path of that name; if there is no file, that of the shipped board with that slug."""
+    path, board = Path(name), shipped_boards().get(str(name))
     return board.path if board and not path.exists() else path
 
 

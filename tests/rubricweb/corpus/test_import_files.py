@@ -292,6 +292,13 @@ def test_the_pool_of_the_collection_sees_a_later_import(folder):
     assert after.topics[0].judgments == {"d2": 1}
 
 
+def test_a_board_that_comes_along_is_named_by_its_slug(folder):
+    folder.load("--queries", folder.queries(), "--official", "rag24-support-recall")
+    row = Collection.objects.get(slug="autumn").official_scores.get(run_tag="neu.neurag")
+    assert (row.value, row.is_rank, row.measure) == (0.397202, False, "weighted recall")
+    assert row.source.startswith("computed by RubricWeb from NIST")
+
+
 def test_replace_takes_the_newer_official_board(folder):
     folder.load("--queries", folder.queries(), "--official", folder.write("official.json", '{"bm25": 1}'))
     newer = folder.write("newer.tsv", "run_tag\tscore\nbm25\t0.4\nunknown\t0.2\n")

@@ -337,6 +337,16 @@ def test_official_scores_are_seen_before_there_is_a_bank(collection, viewer, cli
     assert "birch" not in text_of(client_of(viewer).get(BOARD))
 
 
+def test_runs_that_a_track_lacks_stand_beside_the_board(made, viewer, client_of, tmp_path):
+    path = tmp_path / "track.tsv"
+    path.write_text("run_tag\trank\nboth\t3\nfirst\t27\nlacks\t34\n", encoding="utf-8")
+    put_official_board(made.collection, path, name="Track", by=None)
+    said = " ".join(text_of(client_of(viewer).get(BOARD)).split())
+
+    assert "Where 1 other run would rank stray ≈ 3 The rank of the official run just above" in said
+    assert "Source: track.tsv" in said
+
+
 def test_task_and_team_are_told_to_who_sees_names(made, viewer, owner, client_of):
     made.collection.runs.update(task="generation", team="lantern")
     assert "generation · lantern" in text_of(client_of(viewer).get(BOARD))
