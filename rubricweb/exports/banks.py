@@ -125,8 +125,8 @@ def bank_export(scope: BankScope, dialect: Dialect, *, by: GraderConfig | None =
     Without, it has those that came with a bank file.
     """
     read = assignment_lines(scope, by, dialect) if by else bank_lines(scope, dialect)
-    # the Workbench has questions by subtopic, and ids too
-    kept, twins = (read, []) if dialect.name in ("workbench", "genq") else without_twins(read)
+    # these have items by subtopic, and ids too
+    kept, twins = (read, []) if dialect.name in ("workbench", "genq", "dragun") else without_twins(read)
     lines = tuple(kept)
     if refused := tuple(refusals(lines, dialect)):
         return BankExport(scope, dialect, lines, refused, (), ())
