@@ -26,7 +26,7 @@ from rubricweb.campaigns.ordering import Floats
 from rubricweb.corpus.models import Collection, Passage, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import human_ratings
-from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
+from rubricweb.grades.configs import WHOLE_SCALE, name_of, ratings_of, scale_of
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Grade, GraderConfig
@@ -143,11 +143,8 @@ def meanings_of(config: GraderConfig | None) -> Meanings:
     """Return what ratings mean on the grader's scale: UMBRELA's labels 0 to 3, or support of a nugget."""
     if config is None or scale_of(config) == WHOLE_SCALE:
         return OF_WHOLE_SCALE
-    lowest, highest = scale_of(config)
-    return tuple(
-        (rating, name_of(config, rating) or f"{rating} of {highest}")
-        for rating in range(highest, lowest - 1, -1)
-    )
+    highest = scale_of(config)[1]
+    return tuple((n, name_of(config, n) or f"{n} of {highest}") for n in ratings_of(config))
 
 
 @dataclass(frozen=True, eq=False)

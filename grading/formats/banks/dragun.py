@@ -156,7 +156,7 @@ def head_parts(raw: Json) -> Parts:
 
 
 def write(line: BankLine) -> Json:
-    """Return the questions as read, with the answers and importance of now, and then those of new subtopics."""
+    """Return the questions as read, with the answers and importance of now, then those of new subtopics."""
     head: dict[str, Any] = line.foreign or {"topic_id": line.query_id, "rubrics": []}
     by_question: dict[str, list[BankItem]] = {}
     for place, item in enumerate(filter(_is_sayable, line.items)):
@@ -233,9 +233,8 @@ def notes(line: BankLine) -> list[str]:
     asked = {item.facet_id for item in line.items}
     numbers = [_number_of(question, "") for question in (line.foreign or {}).get("rubrics", [])]
     lacking = ", ".join(number for number in numbers if number not in asked)
-    return [
-        f"topic {line.query_id}: questions without short answers, which no score counts: {lacking}"
-    ] * bool(lacking)
+    problem = f"topic {line.query_id}: questions without short answers, which no score counts: {lacking}"
+    return [problem] if lacking else []
 
 
 DIALECT = Dialect(
