@@ -26,7 +26,7 @@ from rubricweb.campaigns.ordering import Floats
 from rubricweb.corpus.models import Collection, Passage, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import human_ratings
-from rubricweb.grades.configs import WHOLE_SCALE, name_of, ratings_of, scale_of
+from rubricweb.grades.configs import WHOLE_SCALE, name_of, possible_ratings, scale_of
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Grade, GraderConfig
@@ -144,7 +144,7 @@ def meanings_of(config: GraderConfig | None) -> Meanings:
     if config is None or scale_of(config) == WHOLE_SCALE:
         return OF_WHOLE_SCALE
     highest = scale_of(config)[1]
-    return tuple((n, name_of(config, n) or f"{n} of {highest}") for n in ratings_of(config))
+    return tuple((n, name_of(config, n) or f"{n} of {highest}") for n in possible_ratings(config))
 
 
 @dataclass(frozen=True, eq=False)

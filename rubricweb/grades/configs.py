@@ -246,7 +246,7 @@ def scale_of(config: GraderConfig) -> Scale:
     return prompt.scale if prompt and prompt.scale else WHOLE_SCALE
 
 
-def ratings_of(config: GraderConfig) -> tuple[int, ...]:
+def possible_ratings(config: GraderConfig) -> tuple[int, ...]:
     """Return the ratings that the grader may give, the highest first; CONTRADICTS, where it may, is last."""
     lowest, highest = scale_of(config)
     prompt = _prompt(config)
