@@ -98,6 +98,17 @@ def _of_file(path: Path) -> Iterator[Assessment]:
         yield assessment
 
 
+def label_of(rating: int, *, full: int, partial: int) -> str:
+    """Return the label for a rating, by the thresholds of its scale.
+
+    >>> [label_of(rating, full=2, partial=1) for rating in (2, 1, 0, CONTRADICTS)]
+    ['supports', 'partial', 'none', 'contradicts']
+    """
+    if rating == CONTRADICTS:
+        return WORDS[CONTRADICTS]
+    return WORDS[2 if rating >= full else 1 if rating >= partial else 0]
+
+
 def by_report(assessments: Iterable[Assessment]) -> list[list[Assessment]]:
     """Return the assessments of each report, in the order of the file."""
     reports: dict[tuple[str, str], list[Assessment]] = {}

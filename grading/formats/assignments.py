@@ -19,7 +19,7 @@ from grading.formats.banks.records import BankLine, Dialect, Json, Source, brief
 from grading.formats.graded_records import GradedBy, ImportedGrade
 from grading.formats.json_lines import encode_json
 from grading.formats.reading import write_lines
-from grading.types import ItemKind, Outcome, Purpose
+from grading.types import CONTRADICTS, ItemKind, Outcome, Purpose
 
 ASSIGNED, GRADED_RUBRIC = (f"{dialect.name}-bank" for dialect in (ASSIGNMENTS_DIALECT, ragdoll.GRADED))
 """The names of their formats, by which a bank takes the nuggets or criteria alone."""
@@ -125,9 +125,13 @@ def _sorted(raw: Json, keys: Sequence[str]) -> Json:
 def assignment_of(rating: int | None, *, full: int = FULL, partial: int = PARTIAL) -> str:
     """Return the word for a rating; None and what lies below the scale are `failed`.
 
-    >>> [assignment_of(rating) for rating in (2, 1, 0, None)]
-    ['support', 'partial_support', 'not_support', 'failed']
+    There is none for a contradiction, which is no support.
+
+    >>> [assignment_of(rating) for rating in (2, 1, 0, CONTRADICTS, None)]
+    ['support', 'partial_support', 'not_support', 'not_support', 'failed']
     """
+    if rating == CONTRADICTS:
+        return WORDS[0]
     if rating is None or rating < 0:
         return FAILED_WORD
     return WORDS[FULL if rating >= full else PARTIAL if rating >= partial else 0]

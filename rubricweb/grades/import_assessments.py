@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grading.formats.assessments import (
     ASSESSMENTS,
+    LABEL_KEYS,
     PROMPT_CLASS,
     RATINGS,
     Assessment,
@@ -21,7 +22,7 @@ from grading.formats.base import read_sample
 from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.models import Bank
 
-LABELS = ("topic_id", "run_tag", "answer_id", "annotation", "auto_assessment")
+LABELS = ("topic_id", "answer_id", *LABEL_KEYS)
 """Columns that the grades say, so that a kept line need not."""
 
 

@@ -161,17 +161,17 @@ def write(line: BankLine) -> Json:
     by_question: dict[str, list[BankItem]] = {}
     for place, item in enumerate(filter(_is_sayable, line.items)):
         by_question.setdefault(item.facet_id or f" {place}", []).append(item)
-    new_ids = _free_ids(line.items)
+    ids = answer_ids(line.items)
     questions = []
     for question in head["rubrics"]:
         items = by_question.pop(_number_of(question, ""), [])
-        questions.append(question | _asked(items, question, new_ids))
+        questions.append(question | _asked(items, question, ids))
     numbers = _free_numbers(head["rubrics"], by_question)
     for facet_id, items in by_question.items():
         number = str(int(facet_id)) if _is_number(facet_id) else next(numbers)
         text = items[0].facet_text or (items[0].text if facet_id.startswith(" ") else facet_id)
         named = {"question_id": f"{line.query_id}-{number}", "question_text": text}
-        questions.append(named | _asked(items, {}, new_ids))
+        questions.append(named | _asked(items, {}, ids))
     return head | {"rubrics": questions}
 
 
@@ -183,7 +183,7 @@ def _is_number(facet_id: str) -> bool:
     return re.fullmatch("[1-9][0-9]{0,8}", facet_id) is not None
 
 
-def _asked(items: Sequence[BankItem], before: Json, new_ids: Iterator[str]) -> Json:
+def _asked(items: Sequence[BankItem], before: Json, ids: Mapping[str, str]) -> Json:
     """Return what a question says of its answers; its words and importance as read where they still hold."""
     fields: dict[str, Any] = {}
     if (
@@ -196,7 +196,7 @@ def _asked(items: Sequence[BankItem], before: Json, new_ids: Iterator[str]) -> J
     stated = IMPORTANCES.get(before.get("importance", ""))
     if present and stated not in present:
         fields["importance"] = min(_word_of(worth) for worth in present)
-    return fields | {"short_answers": [_short_answer(item, new_ids) for item in items]}
+    return fields | {"short_answers": [_short_answer(item, ids) for item in items]}
 
 
 def _word_of(worth: importance.Weighed) -> str:
@@ -211,16 +211,19 @@ def _word_of(worth: importance.Weighed) -> str:
     return _GOOD if is_plain or worth.weight >= 1.5 else _NICE
 
 
-def _short_answer(item: BankItem, new_ids: Iterator[str]) -> Json:
+def _short_answer(item: BankItem, ids: Mapping[str, str]) -> Json:
     if item.foreign is None:
-        return {ANSWER_ID: next(new_ids), TEXT: item.text}
+        return {ANSWER_ID: ids[item.item_id], TEXT: item.text}
     key = _text_key(item.foreign, "")
     return item.foreign if item.foreign[key].strip() == item.text.strip() else item.foreign | {key: item.text}
 
 
-def _free_ids(items: Iterable[BankItem]) -> Iterator[str]:
+def answer_ids(items: Iterable[BankItem]) -> dict[str, str]:
+    """Return the id of each item as a short answer by its own: that of the file, or the next that is free."""
+    items = list(items)
     taken = {answer_id(item) for item in items}
-    return (name for number in count(1) if (name := f"na-{number}") not in taken)
+    free = (name for number in count(1) if (name := f"na-{number}") not in taken)
+    return {item.item_id: answer_id(item) or next(free) for item in items}
 
 
 def _free_numbers(questions: Iterable[Json], facet_ids: Iterable[str]) -> Iterator[str]:
