@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import F
 from django.db.models.functions import Substr
 
-from grading.types import CONTRADICTS, USUAL_MIN_GRADE, Purpose
+from grading.types import USUAL_MIN_GRADE, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.campaigns.adjudication import (
@@ -22,7 +22,7 @@ from rubricweb.campaigns.adjudication import (
     standing,
 )
 from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, Decision, Turn, new_uid
-from rubricweb.campaigns.ratable import OF_WHOLE_SCALE, Meanings, meanings_of
+from rubricweb.campaigns.ratable import Meanings, meanings_of, whole_scale
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.models import Grade
@@ -97,12 +97,8 @@ def scales(places: Sequence[CellKey], rated: Mapping[CellKey, Mapping[int, int]]
     is_fit = {
         place: set(rated[place].values()) <= {level for level, _ in by_place[place]} for place in places
     }
-    off_scale = {place: _whole_scale(rated[place].values()) for place in places}
-    return {place: by_place[place] if is_fit[place] else off_scale[place] for place in places}
-
-
-def _whole_scale(ratings: Iterable[int]) -> Meanings:
-    return (*OF_WHOLE_SCALE, (CONTRADICTS, "contradicts")) if CONTRADICTS in ratings else OF_WHOLE_SCALE
+    whole = {place: whole_scale(rated[place].values()) for place in places}
+    return {place: by_place[place] if is_fit[place] else whole[place] for place in places}
 
 
 @dataclass(frozen=True, slots=True)

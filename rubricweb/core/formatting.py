@@ -58,8 +58,8 @@ def lines(rows: Iterable[Sequence[object]], form: str) -> Iterator[str]:
 
 
 def rating_sign(rating: int | None) -> str:
-    """Return the rating as a key or cell has it: a digit, or a minus sign for what contradicts the item."""
-    return "\N{MINUS SIGN}" if rating == CONTRADICTS else str(rating)
+    """Return the rating as a key or cell has it: a digit, or one below 0 for what contradicts the item."""
+    return "\N{MINUS SIGN}1" if rating == CONTRADICTS else str(rating)
 
 
 def rating_words(rating: int | None) -> str:

@@ -122,7 +122,7 @@ def contradiction_losses(scope: BankScope, config: GraderConfig, dialect: Dialec
         Loss(
             answer.topic.query_id,
             item.text,
-            f"that run {answer.shown_tag} contradicts it: {word} in the file",
+            f"that run {answer.shown_tag} contradicts it ({word} instead)",
         )
         for answer in whole_answers(scope, config, vocabulary.bank)
         for item in answer.items

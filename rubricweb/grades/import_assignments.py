@@ -96,6 +96,10 @@ class AssignmentImporter:
 
     def read(self, paths: Sequence[Path], *, authors: Mapping[Path, str], bank_name: str) -> None:
         """Import the files. Raises BadFormat."""
+        for path in paths:
+            if not authors.get(path):
+                problem = "assessments without an author, which the file does not name"
+                raise FilePosition(path, 1).error(f"{problem}, expected {PEOPLE} or a grader's name (--by)")
         for author in dict.fromkeys(authors[path] for path in paths):
             of_author = [path for path in paths if authors[path] == author]
             fitting_name(author, what="the author", at=FilePosition(of_author[0]), limit=NAME_LIMIT)

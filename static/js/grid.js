@@ -94,7 +94,7 @@ function paint({ place, rating }) {
   const link = place && byId(place);
   if (!gridOf(link)) return;
   link.querySelector("b")?.remove();
-  link.insertAdjacentHTML("beforeend", `<b>${rating.replace("-5", "−") || "…"}</b>`);
+  link.insertAdjacentHTML("beforeend", `<b>${rating.replace("-5", "−1") || "…"}</b>`);
   link.setAttribute("data-unsent", "");
 }
 
