@@ -65,9 +65,9 @@ def _questions(topic: GradedTopic) -> tuple[Floats, Floats]:
     """Return which question each item belongs to, shape (items, questions), and the weights of questions."""
     each = np.array(topic.weights, dtype=np.float64)
     names = list(topic.questions) or [str(column) for column in range(len(each))]
-    asked = list(dict.fromkeys(names))
-    columns = np.array([asked.index(name) for name in names], dtype=np.int64)
-    membership = np.zeros((len(each), len(asked)))
+    questions = list(dict.fromkeys(names))
+    columns = np.array([questions.index(name) for name in names], dtype=np.int64)
+    membership = np.zeros((len(each), len(questions)))
     membership[np.arange(len(each)), columns] = each > 0
     return membership, divide_or_zero(each @ membership, membership.sum(axis=0))
 

@@ -97,8 +97,7 @@ def scales(places: Sequence[CellKey], rated: Mapping[CellKey, Mapping[int, int]]
     is_fit = {
         place: set(rated[place].values()) <= {level for level, _ in by_place[place]} for place in places
     }
-    whole = {place: whole_scale(rated[place].values()) for place in places}
-    return {place: by_place[place] if is_fit[place] else whole[place] for place in places}
+    return {p: by_place[p] if is_fit[p] else whole_scale(rated[p].values()) for p in places}
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,12 +194,12 @@ class Card:
 
     @property
     def graders_sign(self) -> str:
-        rating = self.grade and self.grade.rating
+        rating = self.grade.rating if self.grade else None
         return "failed" if rating is None else rating_sign(rating)
 
     @property
     def graders_words(self) -> str:
-        rating = self.grade and self.grade.rating
+        rating = self.grade.rating if self.grade else None
         return "nothing readable" if rating is None else rating_words(rating)
 
     @property

@@ -71,8 +71,8 @@ def _as_read(line: KeptLine, answer: WholeAnswer, labels: Cells) -> Iterator[tup
         label = labels.pop(row["answer_id"], None)
         if label is None:
             continue
-        known = {"topic_id": answer.topic.query_id, "answer_id": row["answer_id"]}
+        stated = {"topic_id": answer.topic.query_id, "answer_id": row["answer_id"]}
         if answer.shown_tag != answer.run_tag:
-            known["run_tag"] = answer.shown_tag
-        cells = row["cells"] | known | dict.fromkeys(LABEL_KEYS, label)
+            stated["run_tag"] = answer.shown_tag
+        cells = row["cells"] | stated | dict.fromkeys(LABEL_KEYS, label)
         yield row["file"], row["line"], {name: cells[name] for name in row["columns"]}

@@ -40,7 +40,7 @@ def assessed_answers(paths: Sequence[Path], bank: Bank | None, bank_name: str) -
     rubrics = {line.query_id: line for line in lines}
     by_id = {query_id: _by_answer_id(line) for query_id, line in rubrics.items()}
     answers = []
-    for report in by_report(_known(read_all(paths), by_id, bank_name)):
+    for report in by_report(_of_rubrics(read_all(paths), by_id, bank_name)):
         query_id, run_id = report[0].topic_and_run
         items = [by_id[query_id][each.answer_id] for each in report]
         answers.append(
@@ -63,7 +63,7 @@ def _by_answer_id(line: BankLine) -> dict[str, BankItem]:
     return {identity: item for item in line.items if (identity := answer_id(item))}
 
 
-def _known(
+def _of_rubrics(
     assessments: Iterable[Assessment], by_id: Mapping[str, Mapping[str, BankItem]], bank_name: str
 ) -> Iterable[Assessment]:
     for each in assessments:

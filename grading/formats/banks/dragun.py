@@ -165,13 +165,13 @@ def write(line: BankLine) -> Json:
     questions = []
     for question in head["rubrics"]:
         items = by_question.pop(_number_of(question, ""), [])
-        questions.append(question | _asked(items, question, ids))
+        questions.append(question | _question_fields(items, question, ids))
     numbers = _free_numbers(head["rubrics"], by_question)
     for facet_id, items in by_question.items():
         number = str(int(facet_id)) if _is_number(facet_id) else next(numbers)
         text = items[0].facet_text or (items[0].text if facet_id.startswith(" ") else facet_id)
         named = {"question_id": f"{line.query_id}-{number}", "question_text": text}
-        questions.append(named | _asked(items, {}, ids))
+        questions.append(named | _question_fields(items, {}, ids))
     return head | {"rubrics": questions}
 
 
@@ -183,7 +183,7 @@ def _is_number(facet_id: str) -> bool:
     return re.fullmatch("[1-9][0-9]{0,8}", facet_id) is not None
 
 
-def _asked(items: Sequence[BankItem], before: Json, ids: Mapping[str, str]) -> Json:
+def _question_fields(items: Sequence[BankItem], before: Json, ids: Mapping[str, str]) -> Json:
     """Return what a question says of its answers; its words and importance as read where they still hold."""
     fields: dict[str, Any] = {}
     if (
@@ -233,9 +233,9 @@ def _free_numbers(questions: Iterable[Json], facet_ids: Iterable[str]) -> Iterat
 
 def notes(line: BankLine) -> list[str]:
     """Return which questions have no short answer: they are kept, and no score counts them."""
-    asked = {item.facet_id for item in line.items}
+    answered = {item.facet_id for item in line.items}
     numbers = [_number_of(question, "") for question in (line.foreign or {}).get("rubrics", [])]
-    lacking = ", ".join(number for number in numbers if number not in asked)
+    lacking = ", ".join(number for number in numbers if number not in answered)
     problem = f"topic {line.query_id}: questions without short answers, which no score counts: {lacking}"
     return [problem] if lacking else []
 

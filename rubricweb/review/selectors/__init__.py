@@ -75,7 +75,7 @@ class CheckedSheet(Sheet):
     """The extracted answer says that there is none; None for graders that extract none."""
 
     @property
-    def has_rating(self) -> Mask:
+    def rated_by_grader(self) -> Mask:
         return np.asarray((self.graded >= MIN_RATING) | (self.graded == CONTRADICTS))
 
     @cached_property
@@ -89,7 +89,9 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def unsure(self) -> Mask:
-        return np.asarray((self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE) & self.has_rating)
+        return np.asarray(
+            (self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE) & self.rated_by_grader
+        )
 
     @cached_property
     def stale(self) -> Mask:
