@@ -20,6 +20,12 @@ FAILED = -2
 """Matrix value of a cell whose grading failed; no measure counts it as a rating."""
 ANSWERED = -4
 """Matrix value of a cell with an extracted answer and no rating; no measure counts it as a rating."""
+CONTRADICTS = -5
+"""The rating, below all others, of a passage that says the contrary of an item; few prompts have it.
+
+Rows and files have it as a rating. In matrices it is a 0, so that it is no credit in any measure, and
+`GradeMatrix.contradicted` says which 0 it is.
+"""
 
 Ratings = NDArray[np.int8]
 """Shape (passages, items): 0..5, or MISSING, FAILED or ANSWERED."""
@@ -229,6 +235,33 @@ class GradeMatrix:
     item_ids: tuple[str, ...]
     ratings: Ratings
     """Shape (passages, items)."""
+    contradicting: NDArray[np.bool_] | None = None
+    """Which cells, as long as their rating is 0, are CONTRADICTS, of the same shape; None for no cell."""
+
+    @classmethod
+    def of_outcomes(
+        cls, query_id: str, passage_ids: tuple[str, ...], item_ids: tuple[str, ...], outcomes: Ratings
+    ) -> GradeMatrix:
+        """Return the matrix whose `outcomes` are these."""
+        contradicted = np.asarray(outcomes == CONTRADICTS)
+        if not contradicted.any():
+            return cls(query_id, passage_ids, item_ids, outcomes)
+        ratings = np.where(contradicted, MIN_RATING, outcomes).astype(np.int8)
+        return cls(query_id, passage_ids, item_ids, ratings, contradicted)
+
+    @property
+    def contradicted(self) -> NDArray[np.bool_]:
+        """Which cells are rated CONTRADICTS, shape (passages, items); `ratings` has 0 there."""
+        if self.contradicting is None:
+            return np.zeros(self.ratings.shape, dtype=np.bool_)
+        return np.asarray(self.contradicting & (self.ratings == MIN_RATING))
+
+    @property
+    def outcomes(self) -> Ratings:
+        """The ratings, with CONTRADICTS where that is the rating, shape (passages, items)."""
+        if self.contradicting is None:
+            return self.ratings
+        return np.where(self.contradicted, CONTRADICTS, self.ratings).astype(np.int8)
 
     def columns(self, item_ids: Sequence[str]) -> GradeMatrix:
         """Return the same passages with exactly these items, in this order.
@@ -236,12 +269,12 @@ class GradeMatrix:
         MISSING stands for an item without grades.
         """
         position = {item_id: column for column, item_id in enumerate(self.item_ids)}
-        ratings = np.full((len(self.passage_ids), len(item_ids)), MISSING, dtype=np.int8)
+        outcomes = np.full((len(self.passage_ids), len(item_ids)), MISSING, dtype=np.int8)
         pairs = [(new, position[item_id]) for new, item_id in enumerate(item_ids) if item_id in position]
         if pairs:
             new, old = map(list, zip(*pairs, strict=True))
-            ratings[:, new] = self.ratings[:, old]
-        return GradeMatrix(self.query_id, self.passage_ids, tuple(item_ids), ratings)
+            outcomes[:, new] = self.outcomes[:, old]
+        return GradeMatrix.of_outcomes(self.query_id, self.passage_ids, tuple(item_ids), outcomes)
 
 
 class ParsedRating(NamedTuple):

@@ -19,7 +19,7 @@ from grading.formats.banks.records import BankLine, Dialect, Json, Source, brief
 from grading.formats.graded_records import GradedBy, ImportedGrade
 from grading.formats.json_lines import encode_json
 from grading.formats.reading import write_lines
-from grading.types import ItemKind, Outcome, Purpose
+from grading.types import CONTRADICTS, ItemKind, Outcome, Purpose
 
 ASSIGNED, GRADED_RUBRIC = (f"{dialect.name}-bank" for dialect in (ASSIGNMENTS_DIALECT, ragdoll.GRADED))
 """The names of their formats, by which a bank takes the nuggets or criteria alone."""
@@ -46,15 +46,21 @@ class AssignedAnswer:
     bank_line: BankLine
     """The topic with its nuggets or criteria, in the file's order; none where none was assigned."""
     run_id: str
-    text: str
-    """The answer, as the file has it; it may be empty."""
-    assignments: tuple[str, ...]
-    """The assignment of each nugget, by the word of nuggetizer."""
+    text: str | None
+    """The answer, as the file has it; it may be empty. None where the file has no text."""
+    ratings: tuple[int | None, ...]
+    """The rating of each nugget; None for an assignment that failed."""
     foreign: Json
     """The line as it was read."""
     path: Path
-    dialect: Dialect
-    """The bank's dialect that a line with its items, and nothing of the answer, is of."""
+    dialect: Dialect | None
+    """The bank's dialect that a line with its items, and nothing of the answer, is of.
+
+    None where the items are the bank's.
+    """
+    prompt_class: str = PROMPT_CLASS
+    replies: tuple[str, ...] = ()
+    """Why, by nugget, where the file says it."""
 
     @property
     def query_id(self) -> str:
@@ -70,9 +76,10 @@ class AssignedAnswer:
 
     def grades(self, by: str) -> list[ImportedGrade]:
         """Return the assignments as grades of the grader of that name."""
-        grader = GradedBy(ItemKind.NUGGET, by, PROMPT_CLASS, Purpose.RATE)
-        pairs = zip(self.bank_line.items, self.assignments, strict=True)
-        return [_grade(item.item_id, word, grader) for item, word in pairs]
+        grader = GradedBy(ItemKind.NUGGET, by, self.prompt_class, Purpose.RATE)
+        replies = self.replies or ("",) * len(self.ratings)
+        cells = zip(self.bank_line.items, self.ratings, replies, strict=True)
+        return [_grade(item.item_id, rating, reply, grader) for item, rating, reply in cells]
 
 
 def read_assigned(paths: Iterable[Path]) -> list[AssignedAnswer]:
@@ -90,7 +97,7 @@ def read_assigned(paths: Iterable[Path]) -> list[AssignedAnswer]:
         if before is not answer:
             problem = f"run {answer.run_id} answers topic {answer.query_id} here and in {before.place}"
             raise _error(answer, f"{problem}, expected one answer a run and topic")
-        if answer.assignments:
+        if answer.ratings:
             _refuse_other_nuggets(answer, first_of_topic.setdefault(answer.query_id, answer))
     return answers
 
@@ -118,9 +125,13 @@ def _sorted(raw: Json, keys: Sequence[str]) -> Json:
 def assignment_of(rating: int | None, *, full: int = FULL, partial: int = PARTIAL) -> str:
     """Return the word for a rating; None and what lies below the scale are `failed`.
 
-    >>> [assignment_of(rating) for rating in (2, 1, 0, None)]
-    ['support', 'partial_support', 'not_support', 'failed']
+    There is none for a contradiction, which is no support.
+
+    >>> [assignment_of(rating) for rating in (2, 1, 0, CONTRADICTS, None)]
+    ['support', 'partial_support', 'not_support', 'not_support', 'failed']
     """
+    if rating == CONTRADICTS:
+        return WORDS[0]
     if rating is None or rating < 0:
         return FAILED_WORD
     return WORDS[FULL if rating >= full else PARTIAL if rating >= partial else 0]
@@ -139,20 +150,22 @@ def _answers(path: Path) -> Iterator[AssignedAnswer]:
 def _assigned(raw: Json, source: Source, path: Path) -> AssignedAnswer:
     line = read_assignments(raw, source)
     run_id, text = _answer(raw)
-    labels = tuple(_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
-    return AssignedAnswer(line, run_id, text, labels, raw, path, _NUGGETS_ALONE)
+    labels = (_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
+    ratings = tuple(RATINGS.get(label) for label in labels)
+    return AssignedAnswer(line, run_id, text, ratings, raw, path, _NUGGETS_ALONE)
 
 
 def _graded(raw: Json, source: Source, path: Path) -> AssignedAnswer:
     line = ragdoll.read(raw, source)
     run_id, text = _answer(raw)
-    labels = tuple(
+    labels = (
         ragdoll.assignment_of(criterion.get("verdict"), f"criteria[{place}]")
         for place, criterion in enumerate(raw["criteria"])
     )
     items = [replace(item, foreign=ragdoll.without_verdict(item.foreign or {})) for item in line.items]
     alone = replace(line, items=items, parts={}, foreign=None)
-    return AssignedAnswer(alone, run_id, text, labels, raw, path, ragdoll.DIALECT)
+    ratings = tuple(RATINGS.get(label) for label in labels)
+    return AssignedAnswer(alone, run_id, text, ratings, raw, path, ragdoll.DIALECT)
 
 
 def _answer(raw: Json) -> tuple[str, str]:
@@ -204,10 +217,10 @@ def _named(nugget: tuple[str, str] | None) -> str:
     return f"{brief(nugget[0])} ({nugget[1]})" if nugget else "missing"
 
 
-def _grade(item_id: str, word: str, by: GradedBy) -> ImportedGrade:
-    if word in RATINGS:
-        return ImportedGrade(item_id, by, RATINGS[word], "", Outcome.NUMERIC)
-    return ImportedGrade(item_id, by, None, "", Outcome.FAILED, f"the file has the assignment {word}")
+def _grade(item_id: str, rating: int | None, reply: str, by: GradedBy) -> ImportedGrade:
+    if rating is not None:
+        return ImportedGrade(item_id, by, rating, reply, Outcome.NUMERIC)
+    return ImportedGrade(item_id, by, None, "", Outcome.FAILED, f"the file has the assignment {FAILED_WORD}")
 
 
 def _error(answer: AssignedAnswer, problem: str) -> BadFormat:

@@ -117,6 +117,7 @@ class Content(StrEnum):
     BATTLES = "battles"
     SUPPORT = "labels of support"
     LABELLED_ANSWERS = "answers with labels of support"
+    ASSESSMENTS = "assessments of reports"
     LISTING = "listing"
 
 

@@ -7,8 +7,6 @@ tie, so that a misspelled winner changes a board in silence: here it is refused.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +14,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
+from grading.formats.csv_rows import csv_line, csv_rows
 from grading.formats.events import Verdict
 from grading.formats.json_lines import JsonDict, encode_json, in_words, json_object
 from grading.formats.reading import lines, write_lines
@@ -73,35 +72,8 @@ class ArenaBattle:
 
 def read_csv(path: Path) -> Iterator[ArenaBattle]:
     """Yield the battles in the file's order. Raises `BadFormat` with file and line."""
-    rows = _rows(path)
-    line, header = next(rows)
-    twice = [name for name in header if header.count(name) > 1]
-    if missing := [name for name in REQUIRED if name not in header]:
-        problem = f"no column {missing[0]}, expected {', '.join(REQUIRED)} and more"
-        raise BadFormat(problem, file=path.name, line=line)
-    if twice:
-        raise BadFormat(f"the column {twice[0]!r} twice, expected it once", file=path.name, line=line)
-    for number, cells in rows:
-        if len(cells) != len(header):
-            problem = f"{len(cells)} columns, expected {len(header)}: {', '.join(header)}"
-            raise BadFormat(problem, file=path.name, line=number)
-        values = dict(zip(header, map(with_formula, cells), strict=True))
-        yield _placed(path, number, values)
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of a record's first line, and its cells."""
-    texts = (f"{text}\n" for _, text in lines(path))
-    reader, line = csv.reader(texts, strict=True), 1
-    try:
-        for cells in reader:
-            if not cells:
-                raise BadFormat("a blank line, expected a battle", file=path.name, line=line)
-            yield line, cells
-            line = reader.line_num + 1
-    except csv.Error as error:
-        problem = f"no CSV ({error}), expected columns parted by commas"
-        raise BadFormat(problem, file=path.name, line=line) from error
+    for number, cells in csv_rows(path, REQUIRED):
+        yield _placed(path, number, {name: with_formula(cell) for name, cell in cells.items()})
 
 
 def read_json(path: Path) -> Iterator[ArenaBattle]:
@@ -173,9 +145,7 @@ def csv_lines(battles: Iterable[ArenaBattle]) -> Iterator[str]:
     rows = [battle.fields for battle in battles]
     names = list(dict.fromkeys([*REQUIRED, *(name for row in rows for name in row)]))
     for cells in (names, *([_cell(row.get(name)) for name in names] for row in rows)):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(cells)
-        yield line.getvalue().removesuffix("\n")
+        yield csv_line(cells)
 
 
 def _cell(value: object) -> str:

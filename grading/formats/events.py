@@ -21,11 +21,12 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.json_lines import records
 from grading.formats.reading import write_lines
-from grading.types import MAX_RATING, MIN_RATING
+from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING
 
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=1)]
-Rating = Annotated[int, Meta(ge=MIN_RATING, le=MAX_RATING)]
+Rating = Annotated[int, Meta(ge=CONTRADICTS, le=MAX_RATING)]
+"""From 0 to 5, or CONTRADICTS; `_check_rating` refuses what lies between."""
 Label = Annotated[int, Meta(ge=0, le=2)]
 
 
@@ -232,6 +233,9 @@ def _unique(text: str) -> None:
 
 
 def _check_rating(event: RatingEvent) -> None:
+    if event.rating is not None and CONTRADICTS < event.rating < MIN_RATING:
+        expected = f"{MIN_RATING} to {MAX_RATING}, or {CONTRADICTS} for contradicts"
+        raise BadFormat(f"rating is {event.rating}, expected {expected}")
     _unique(event.event)
     moment(event.at)
     if event.withdrawn and (event.rating is not None or event.verdict):

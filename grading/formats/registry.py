@@ -22,6 +22,7 @@ from grading.formats import (
     trec,
 )
 from grading.formats.annotation_tools import ARGILLA, DOCCANO, LABEL_STUDIO
+from grading.formats.assessments import ASSESSMENTS
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
@@ -45,6 +46,7 @@ FORMATS: tuple[Format, ...] = (
     *events.FORMATS,
     *battles.FORMATS,
     LABELLED_ANSWERS,
+    ASSESSMENTS,
     *official.FORMATS,
     *leaderboards.FORMATS,
     *listings.FORMATS,

@@ -125,6 +125,10 @@ class GradedTopic:
     min_grade: int = MIN_GRADE.default
     doc_ids: Sequence[str] = ()
     """Document ids by row of `ratings`."""
+    contradicted: Mask | None = None
+    """Which cells say the contrary of their item, of the shape of `ratings`, which have 0 there."""
+    questions: Sequence[str] = ()
+    """The question that each item is an answer to, by column of `ratings`; empty: each item is its own."""
 
     @property
     def reach(self) -> dict[str, int]:

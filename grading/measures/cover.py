@@ -39,7 +39,8 @@ from grading.measures.base import (
 from grading.types import MIN_RATING, MISSING, USUAL_MIN_GRADE, Importance, Ratings
 
 DENOMINATOR = "covered items / items that any passage of the pool covers"
-_SUPPORT = "support is a grade >= {min_grade}, partial support >= {partial_grade}"
+REACH = "support is a grade >= {min_grade}, partial support >= {partial_grade}"
+"""What counts as support, in denominators."""
 UNJUDGED = -1
 """The label of a passage that has no rating; it is left out of a qrels file."""
 
@@ -311,7 +312,7 @@ def _measure(score: NuggetScore) -> ItemMeasure:
     return ItemMeasure(
         name=name,
         label=f"Nuggets, {score.replace('_', ' ')}",
-        denominator=f"{_DENOMINATORS[score]}; {_SUPPORT}",
+        denominator=f"{_DENOMINATORS[score]}; {REACH}",
         citation="Pradeep et al. 2024 (AutoNuggetizer)",
         scores=scores,
         suggested=(name,),

@@ -48,6 +48,7 @@ from grading.measures.precision_recall import (
     SET_MEASURES,
     SUCCESS,
 )
+from grading.measures.stance import CONTRADICTORY, SUPPORTIVE
 from grading.types import ItemKind
 
 MEASURES: tuple[Measure, ...] = (
@@ -59,6 +60,8 @@ MEASURES: tuple[Measure, ...] = (
     NRBP,
     D_SHARP_NDCG,
     *NUGGET_SCORES,
+    SUPPORTIVE,
+    CONTRADICTORY,
     NDCG_CUT,
     PRECISION,
     AVERAGE_PRECISION,
@@ -115,7 +118,14 @@ NUGGET_SET = MeasureSet(
     ranked_by="nuggets_strict_vital",
     kind=ItemKind.NUGGET,
 )
-SETS = RAG24, NUGGET_SET
+DRAGUN = MeasureSet(
+    "dragun",
+    "DRAGUN scores",
+    (SUPPORTIVE.name, CONTRADICTORY.name),
+    ranked_by=SUPPORTIVE.name,
+    kind=ItemKind.NUGGET,
+)
+SETS = RAG24, NUGGET_SET, DRAGUN
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grading.types import CONTRADICTS
+
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
 
@@ -60,6 +62,7 @@ ACTIONS = (
     KeyAction("topic-after", "Next topic of a comparison", "KeyJ"),
     KeyAction("topic-before", "Topic before it", "KeyK"),
     *(KeyAction(f"rate-{rating}", f"Rate {rating}", f"Digit{rating}") for rating in range(6)),
+    KeyAction(f"rate-{CONTRADICTS}", "Rate as a contradiction, where a grader knows that", "Minus"),
     KeyAction("right", "The grader is right", "KeyR"),
     KeyAction("wrong", "The grader is wrong", "KeyW"),
     KeyAction("accept", "Accept the extracted answer", "KeyY"),

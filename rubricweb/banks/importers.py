@@ -67,6 +67,7 @@ class BankImporter:
         self._by_wording: dict[int, set[int]] = defaultdict(set)  # revision -> items that ever had it
         self._end: dict[tuple[int, int], int] = {}  # (bank, topic) -> the next position
         self._seen: set[int] = set()
+        self._file_of: dict[str, Path] = {}
         self.keyed: set[int] = set()
         """Wordings whose answer key this import changed."""
         for item in Item.objects.filter(bank__collection=collection).select_related("revision"):
@@ -82,7 +83,17 @@ class BankImporter:
         """
         for file in bank_files(path):
             dialect, lines = read_bank(file)
+            if dialect.file_name:
+                self._refuse_second_file(file, lines)
             self.add_lines(file, dialect, lines, bank_name=bank_name)
+
+    def _refuse_second_file(self, file: Path, lines: list[BankLine]) -> None:
+        """Raise BadFormat where another file of this import has a topic, of which a file has all."""
+        for line in lines:
+            first = self._file_of.setdefault(line.query_id, file)
+            if first != file:
+                problem = f"topic {line.query_id} is in {first.name}, too, expected one file a topic"
+                raise FilePosition(file, line.line).error(problem)
 
     def add_lines(self, path: Path, dialect: Dialect, lines: list[BankLine], *, bank_name: str) -> Bank:
         """Add the items of these lines of the file to the bank of that name, and return it."""

@@ -20,7 +20,7 @@ from grading.statistics.agreement import (
     weighted_kappa,
 )
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.adjudication import CellKey, CountedRating, ratings
@@ -122,7 +122,7 @@ def document(row: AlphaRow | Overall | Anchoring) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class RatingsArray:
-    """Ratings as an array, shape (people, cells); -1 without a rating."""
+    """Ratings as an array, shape (people, cells); -1 without a rating, and 0 for a contradiction."""
 
     places: tuple[CellKey, ...]
     raters: tuple[int, ...]
@@ -179,7 +179,7 @@ def _rated(collection: Collection, which: CountedRating, campaign: Campaign | No
     array = np.full((len(raters), len(places)), -1, dtype=np.int64)
     for column, place in enumerate(places):
         for person, rating in by_cell[place].items():
-            array[row_of[person], column] = rating
+            array[row_of[person], column] = max(rating, MIN_RATING)  # of a contradiction
     return RatingsArray(places, raters, array)
 
 

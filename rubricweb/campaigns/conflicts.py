@@ -22,7 +22,7 @@ from rubricweb.campaigns.adjudication import (
     standing,
 )
 from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, Decision, Turn, new_uid
-from rubricweb.campaigns.ratable import OF_WHOLE_SCALE, Meanings, meanings_of
+from rubricweb.campaigns.ratable import Meanings, meanings_of, whole_scale
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.models import Grade
@@ -97,7 +97,7 @@ def scales(places: Sequence[CellKey], rated: Mapping[CellKey, Mapping[int, int]]
     is_fit = {
         place: set(rated[place].values()) <= {level for level, _ in by_place[place]} for place in places
     }
-    return {place: by_place[place] if is_fit[place] else OF_WHOLE_SCALE for place in places}
+    return {p: by_place[p] if is_fit[p] else whole_scale(rated[p].values()) for p in places}
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from rubricweb.campaigns.conflicts import (
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.ratable import Meanings
-from rubricweb.core.formatting import counted
+from rubricweb.core.formatting import counted, rating_words
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import Context, HtmxRequest, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
@@ -150,7 +150,7 @@ def _save(request: HtmxRequest, collection: Collection) -> HttpResponse:
     undo_at = (
         f"{reverse('campaigns:decision-withdraw', args=[collection.slug, decision.pk])}?{_kept(request)}"
     )
-    offer_undo(request, f"Decided {decision.rating}.", undo_at)
+    offer_undo(request, f"Decided {rating_words(decision.rating)}.", undo_at)
     after = next_waiting(conflicts(collection, query, request.user), before, place, request.user)
     return _go(request, collection, after[1:] if after else None)
 

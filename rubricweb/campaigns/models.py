@@ -9,10 +9,10 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from grading.types import MAX_RATING, MIN_RATING, USUAL_MIN_GRADE
+from grading.types import USUAL_MIN_GRADE
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades.human_models import Draw, HumanGrade
+from rubricweb.grades.human_models import IS_RATING, Draw, HumanGrade
 from rubricweb.grades.human_ratings import Cell
 from rubricweb.grades.models import GraderConfig
 
@@ -253,7 +253,7 @@ class Turn(models.Model):
                 condition=~Q(state="leased") | Q(lease_until__isnull=False), name="leased_turn_ends"
             ),
             models.CheckConstraint(
-                condition=Q(rating__isnull=True) | Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING),
+                condition=Q(rating__isnull=True) | IS_RATING,
                 name="turn_rating_within_scale",
             ),
         )
@@ -298,7 +298,7 @@ class Decision(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("revision", "passage", "number"), name="decisions_in_turn"),
             models.CheckConstraint(
-                condition=Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING),
+                condition=IS_RATING,
                 name="decided_rating_within_scale",
             ),
         )

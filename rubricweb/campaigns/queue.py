@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from grading.types import CONTRADICTS
 from rubricweb.accounts import roles
 from rubricweb.campaigns import access, actions, leases, progress, selectors
 from rubricweb.campaigns.errors import NothingToUndo, NotYours
@@ -185,8 +186,8 @@ def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRespons
 
 def _rating_of(request: HtmxRequest) -> int | None:
     """Return the rating in the address, refused because another window had rated the cell."""
-    digit = request.GET.get("mine", "")
-    return int(digit) if digit in set("012345") else None
+    rating = request.GET.get("mine", "")
+    return int(rating) if rating in {*"012345", str(CONTRADICTS)} else None
 
 
 def _cells_on_page(request: HtmxRequest) -> frozenset[int]:

@@ -18,15 +18,16 @@ from uuid import UUID
 import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from grading.types import ItemKind, Outcome, Purpose
+from grading.types import CONTRADICTS, ItemKind, Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ordering import Floats
+from rubricweb.core.formatting import rating_sign, rating_words
 from rubricweb.corpus.models import Collection, Passage, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import human_ratings
-from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
+from rubricweb.grades.configs import WHOLE_SCALE, name_of, possible_ratings, scale_of
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Grade, GraderConfig
@@ -139,15 +140,17 @@ OF_WHOLE_SCALE: Meanings = (
 )
 
 
+def whole_scale(ratings: Iterable[int]) -> Meanings:
+    """Return the whole scale, with contradiction where one of these ratings is that."""
+    return (*OF_WHOLE_SCALE, (CONTRADICTS, "contradicts")) if CONTRADICTS in ratings else OF_WHOLE_SCALE
+
+
 def meanings_of(config: GraderConfig | None) -> Meanings:
     """Return what ratings mean on the grader's scale: UMBRELA's labels 0 to 3, or support of a nugget."""
     if config is None or scale_of(config) == WHOLE_SCALE:
         return OF_WHOLE_SCALE
-    lowest, highest = scale_of(config)
-    return tuple(
-        (rating, name_of(config, rating) or f"{rating} of {highest}")
-        for rating in range(highest, lowest - 1, -1)
-    )
+    highest = scale_of(config)[1]
+    return tuple((n, name_of(config, n) or f"{n} of {highest}") for n in possible_ratings(config))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +191,16 @@ class Card:
         own = None if self.event is None else self.event.rating
         graders = None if self.grade is None else self.grade.rating
         return own is not None and graders is not None and abs(own - graders) > 1
+
+    @property
+    def graders_sign(self) -> str:
+        rating = self.grade.rating if self.grade else None
+        return "failed" if rating is None else rating_sign(rating)
+
+    @property
+    def graders_words(self) -> str:
+        rating = self.grade.rating if self.grade else None
+        return "nothing readable" if rating is None else rating_words(rating)
 
     @property
     def marks(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils import formats
 
 from grading.formats.tables import without_formula
+from grading.types import CONTRADICTS
 
 
 def number(value: float | None, digits: int | None = None) -> str:
@@ -54,3 +55,17 @@ def lines(rows: Iterable[Sequence[object]], form: str) -> Iterator[str]:
             written = io.StringIO()
             csv.writer(written, lineterminator="\n").writerow(cells)
             yield written.getvalue()
+
+
+def rating_sign(rating: int | None) -> str:
+    """Return the rating as a key or cell has it: a digit, or one below 0 for what contradicts the item."""
+    return "\N{MINUS SIGN}1" if rating == CONTRADICTS else str(rating)
+
+
+def rating_words(rating: int | None) -> str:
+    """Return the rating as a sentence has it; "none" without one.
+
+    >>> [rating_words(rating) for rating in (2, -5, None)]
+    ['2', 'contradicts', 'none']
+    """
+    return "none" if rating is None else "contradicts" if rating == CONTRADICTS else str(rating)

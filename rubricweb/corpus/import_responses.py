@@ -18,7 +18,7 @@ from rubricweb.corpus.convert import response_fields
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting, fitting_id, some
 from rubricweb.corpus.import_passages import PassageImporter
 from rubricweb.corpus.import_runs import TAG_LIMIT, RunImporter, write_rankings
-from rubricweb.corpus.models import Response, Run, Topic
+from rubricweb.corpus.models import Passage, Response, Run, Topic
 
 NAME_LIMIT = 100
 RESPONSE_SUFFIXES = frozenset({".jsonl", ".json", ".gz", ".txt", ""})
@@ -99,11 +99,20 @@ class ResponseImporter:
         return self._read[response.run_tag].stored[topic.pk]
 
     def fill_in(self, row: Response, response: types.Response) -> None:
-        """Give a response that is one text the sentences and citations of the file; its passage stays."""
+        """Give a response that is one text the sentences and citations of the file; its passage stays.
+
+        A passage whose text was not known gets that of the response.
+        """
         values = response_fields(response)
         for name, value in values.items():
             setattr(row, name, value)
         row.save(update_fields=values)
+        ranked = row.run.rankings.filter(topic=row.topic).values_list("doc_ids", flat=True)
+        textless = Passage.objects.filter(
+            collection=row.run.collection_id, doc_id__in=[*chain.from_iterable(ranked)], text=""
+        )
+        text = " ".join(sentence.text for sentence in response.sentences)
+        self._tally.of("passages").changed += textless.update(text=text)
         self._tally.of("responses").changed += 1
 
     def _read_file(self, path: Path) -> None:
@@ -178,7 +187,9 @@ class ResponseImporter:
 
     def _compare_whole(self, row: Response, response: types.Response, at: FilePosition) -> None:
         """Complete a whole answer that is one text; another has to be the same, and stays one passage."""
-        if row.is_one_text and any(sentence.citations is not None for sentence in response.sentences):
+        has_text = row.is_one_text and row.sentences[0]["text"]
+        is_cited = any(sentence.citations is not None for sentence in response.sentences)
+        if row.is_one_text and (is_cited or not has_text):
             self.fill_in(row, response)
             return
         values = response_fields(response)

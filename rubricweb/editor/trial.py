@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 from grading.measures import registry
 from grading.measures.cover import WEIGHTED_COVER
 from grading.statistics import influence
-from grading.types import Importance, ItemKind, Ratings
+from grading.types import GradeMatrix, Importance, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.actions import ItemWeight, settle_items
@@ -132,10 +132,10 @@ def trial_of(
     table = score_table(pool, grades, items, measure, weights)
     listed = by_topic.get(topic.pk, [])
     tried = [(item, setting) for item in listed if (setting := _setting(item, settings)).is_on]
-    ratings = grades[topic.pk].matrix.columns([item.uid for item, _ in tried]).ratings
+    matrix = grades[topic.pk].matrix.columns([item.uid for item, _ in tried])
     new = tuple((item.importance, setting.weight) for item, setting in tried)
     old = tuple((item.importance, item.weight) for item, _ in tried)
-    column = _scores(ratings, grades[topic.pk].pool, measure, new)
+    column = _scores(matrix, grades[topic.pk].pool, measure, new)
     scores = table.scores.copy()
     scores[:, table.topic_ids.index(topic.pk)] = column
     return _compared(
@@ -143,7 +143,7 @@ def trial_of(
         ScoreTable(table.run_tags, table.topic_ids, scores),
         intervals=rank_intervals(table.scores) if measure.bootstraps_by_topic else None,
         is_as_now=new == old and len(tried) == len(listed),
-        ignores_weights=new != old and _same(column, _scores(ratings, grades[topic.pk].pool, measure, old)),
+        ignores_weights=new != old and _same(column, _scores(matrix, grades[topic.pk].pool, measure, old)),
     )
 
 
@@ -165,11 +165,11 @@ def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]
     return {topic_id: list(listed.values()) for topic_id, listed in by_topic.items()}
 
 
-def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:
+def _scores(matrix: GradeMatrix, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:
     """Return scores, not cached: the same weights are rarely tried twice."""
     if not weights:
         return np.full(pool.n_runs, np.nan)
-    return item_scores(pool, ratings, measure, weights)
+    return item_scores(pool, matrix, measure, weights)
 
 
 def _compared(

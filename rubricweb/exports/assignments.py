@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from grading.formats.assignments import FAILED_WORD, PROMPT_CLASS, RATINGS, RUN_KEYS, assignment_of, in_order
-from grading.formats.banks import BankItem, BankLine, Dialect, ragdoll
+from grading.formats.banks import BankItem, BankLine, Dialect, Loss, ragdoll
 from grading.formats.banks.importance import weighed
 from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from grading.measures.cover import partial_grade
 from grading.segmentation import PassagesOf
-from grading.types import ItemKind, Purpose
+from grading.types import CONTRADICTS, ItemKind, Purpose
 from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.kept_assignments import kept_lines
 from rubricweb.banks.models import Bank
@@ -67,7 +67,7 @@ _CRITERIA = _Words(
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class WholeAnswer:
     """An answer that is one passage, with its ratings."""
 
     topic: Topic
@@ -94,7 +94,7 @@ def assignment_lines(scope: BankScope, config: GraderConfig, dialect: Dialect) -
     """
     vocabulary = _CRITERIA if dialect is ragdoll.GRADED else _NUGGETS
     answers = {
-        (answer.topic.pk, answer.run_tag): answer for answer in _answers(scope, config, vocabulary.bank)
+        (answer.topic.pk, answer.run_tag): answer for answer in whole_answers(scope, config, vocabulary.bank)
     }
     is_from_file = config.prompt_class == PROMPT_CLASS
     kept = kept_lines(scope.bank, config.llm) if is_from_file else []
@@ -114,7 +114,23 @@ def assignment_lines(scope: BankScope, config: GraderConfig, dialect: Dialect) -
     return [*written, *new]
 
 
-def _answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> Iterator[_Answer]:
+def contradiction_losses(scope: BankScope, config: GraderConfig, dialect: Dialect) -> list[Loss]:
+    """Return what was contradicted, which the file has like what was not stated."""
+    vocabulary = _CRITERIA if dialect is ragdoll.GRADED else _NUGGETS
+    word = vocabulary.by_assignment[assignment_of(CONTRADICTS)]
+    return [
+        Loss(
+            answer.topic.query_id,
+            item.text,
+            f"that run {answer.shown_tag} contradicts it ({word} instead)",
+        )
+        for answer in whole_answers(scope, config, vocabulary.bank)
+        for item in answer.items
+        if answer.ratings.get(item.item_id) == CONTRADICTS
+    ]
+
+
+def whole_answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> Iterator[WholeAnswer]:
     """Yield the whole answers of runs that count, by topic and then run."""
     collection = scope.bank.collection
     pool = collection_pool(collection)
@@ -129,7 +145,7 @@ def _answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> Iterat
             if response is not None and doc_ids and doc_ids[0] in texts and len(doc_ids) == 1:
                 of_passage = ratings.get(doc_ids[0], {})
                 rated = {i.item_id: of_passage[i.item_id] for i in nuggets if i.item_id in of_passage}
-                yield _Answer(response.topic, tags[pk], shown_tag, texts[doc_ids[0]], nuggets, rated)
+                yield WholeAnswer(response.topic, tags[pk], shown_tag, texts[doc_ids[0]], nuggets, rated)
 
 
 def _texts_of(topic: TopicPool) -> dict[str, str]:
@@ -146,17 +162,17 @@ def _responses(bank: Bank) -> dict[tuple[int, int], Response]:
 
 def _by_passage(grades: TopicGrades) -> dict[str, dict[str, int]]:
     """Return the ratings of each passage by the uid of the item; those that failed are absent."""
-    matrix = grades.matrix
+    matrix, outcomes = grades.matrix, grades.matrix.outcomes
     ratings: dict[str, dict[str, int]] = defaultdict(dict)
     for row, doc_id in enumerate(matrix.passage_ids):
         for column, uid in enumerate(matrix.item_ids):
-            if (rating := int(matrix.ratings[row, column])) >= 0:
+            if (rating := int(outcomes[row, column])) >= 0 or rating == CONTRADICTS:
                 ratings[doc_id][uid] = rating
     return ratings
 
 
 def _entries(
-    answer: _Answer, config: GraderConfig, vocabulary: _Words, before: list[Json] | None = None
+    answer: WholeAnswer, config: GraderConfig, vocabulary: _Words, before: list[Json] | None = None
 ) -> list[Json]:
     """Return the items with what was said of each: those that the file had, then others with a rating."""
     full = default_min_grade(config)
@@ -184,7 +200,7 @@ def _entry(item: BankItem, vocabulary: _Words) -> Json:
     return {"text": item.text, "importance": importance}
 
 
-def _new(answer: _Answer) -> Json:
+def _new(answer: WholeAnswer) -> Json:
     return {
         "query": answer.topic.text,
         "qid": answer.topic.query_id,
@@ -194,7 +210,7 @@ def _new(answer: _Answer) -> Json:
     }
 
 
-def _line(answer: _Answer, raw: Json, entries: list[Json], vocabulary: _Words) -> BankLine:
+def _line(answer: WholeAnswer, raw: Json, entries: list[Json], vocabulary: _Words) -> BankLine:
     texts = {entry["text"].strip() for entry in entries}
     items = [item for item in answer.items if item.text.strip() in texts]
     whole = raw | {vocabulary.items: entries}

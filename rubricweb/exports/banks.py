@@ -34,7 +34,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.exports.assignments import assignment_lines, authors
+from rubricweb.exports.assignments import assignment_lines, authors, contradiction_losses
 from rubricweb.exports.selectors import joined
 from rubricweb.grades.models import GraderConfig
 
@@ -125,13 +125,14 @@ def bank_export(scope: BankScope, dialect: Dialect, *, by: GraderConfig | None =
     Without, it has those that came with a bank file.
     """
     read = assignment_lines(scope, by, dialect) if by else bank_lines(scope, dialect)
-    # the Workbench has questions by subtopic, and ids too
-    kept, twins = (read, []) if dialect.name in ("workbench", "genq") else without_twins(read)
+    # these have items by subtopic, and ids too
+    kept, twins = (read, []) if dialect.name in ("workbench", "genq", "dragun") else without_twins(read)
     lines = tuple(kept)
     if refused := tuple(refusals(lines, dialect)):
         return BankExport(scope, dialect, lines, refused, (), ())
     left_out = (*secret_losses(scope), *without_text(scope), *_not_written(scope, dialect, lines))
-    lost = (*left_out, *twins, *losses(lines, dialect))
+    contradicted = contradiction_losses(scope, by, dialect) if by else []
+    lost = (*left_out, *twins, *contradicted, *losses(lines, dialect))
     return BankExport(scope, dialect, lines, (), lost, tuple(warnings(lines, dialect)))
 
 

@@ -16,7 +16,7 @@ from grading.graders.backend_options import Value
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
 from grading.graders.registry import EXTRACTION, IMPORTED
 from grading.prompts import Prompt
-from grading.types import MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
+from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig, GradingJob
@@ -244,6 +244,14 @@ def scale_of(config: GraderConfig) -> Scale:
         return SCALES[config.prompt_class][0]
     prompt = _prompt(config)
     return prompt.scale if prompt and prompt.scale else WHOLE_SCALE
+
+
+def possible_ratings(config: GraderConfig) -> tuple[int, ...]:
+    """Return the ratings that the grader may give, the highest first; CONTRADICTS, where it may, is last."""
+    lowest, highest = scale_of(config)
+    prompt = _prompt(config)
+    labels = dict(prompt.labels).values() if prompt else ()
+    return (*range(highest, lowest - 1, -1), *([CONTRADICTS] if CONTRADICTS in labels else ()))
 
 
 def default_min_grade(config: GraderConfig) -> int:

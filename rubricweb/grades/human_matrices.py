@@ -175,9 +175,9 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[
     for draw, pk, uid in from_draws:
         if (row_of.get(pk, -1), uid) in cells:
             drawn.setdefault(draw, np.zeros_like(ratings))[row_of[pk], uids.index(uid)] = 1
-    grades, *random = (
-        GradeMatrix(topic.query_id, topic.doc_ids, uids, cells) for cells in (ratings, *drawn.values())
-    )
+    names = topic.query_id, topic.doc_ids, uids
+    grades = GradeMatrix.of_outcomes(*names, ratings)
+    random = [GradeMatrix(*names, cells) for cells in drawn.values()]
     return HumanGrades(topic, grades, tuple(wrong), dict(zip(drawn, random, strict=True)))
 
 
@@ -205,8 +205,8 @@ def _correct_verdicts(graded: TopicGrades, verdicts: TopicGrades) -> CheckedGrad
 @lru_cache(maxsize=CACHED_TOPICS)
 def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> CheckedGrades:
     uids = tuple(dict.fromkeys((*graded.matrix.item_ids, *human.matrix.item_ids)))
-    by_people = human.matrix.columns(uids).ratings
-    ratings = graded.matrix.columns(uids).ratings.copy()
+    by_people = human.matrix.columns(uids).outcomes
+    ratings = graded.matrix.columns(uids).outcomes.copy()
     checked = (by_people != MISSING).astype(np.int8)
     for config, row, uid, seen_rating in human.wrong:
         column = uids.index(uid)
@@ -216,7 +216,7 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
     query_id, doc_ids = graded.pool.query_id, graded.pool.doc_ids
     return CheckedGrades(
         graded.pool,
-        GradeMatrix(query_id, doc_ids, uids, ratings),
+        GradeMatrix.of_outcomes(query_id, doc_ids, uids, ratings),
         GradeMatrix(query_id, doc_ids, uids, checked),
         human.drawn,
     )

@@ -7,10 +7,13 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from grading.types import MAX_RATING, MIN_RATING
+from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage, Topic
+
+IS_RATING = Q(rating=CONTRADICTS) | Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING)
+"""That a column `rating` holds a rating."""
 
 
 class Draw(models.Model):
@@ -97,7 +100,7 @@ class HumanGrade(models.Model):
                 fields=("revision", "passage", "by", "number"), name="human_grades_in_turn"
             ),
             models.CheckConstraint(
-                condition=Q(rating__isnull=True) | Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING),
+                condition=Q(rating__isnull=True) | IS_RATING,
                 name="human_rating_within_scale",
             ),
             models.CheckConstraint(

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4, uuid5
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from grading.types import MAX_RATING, MIN_RATING
+from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.core import events
@@ -302,5 +302,5 @@ def _displayed_fields(displayed: ShownRating | None) -> dict[str, object]:
 
 
 def _within_scale(rating: int) -> None:
-    if not MIN_RATING <= rating <= MAX_RATING:
+    if rating != CONTRADICTS and not MIN_RATING <= rating <= MAX_RATING:
         raise UnfitRating(f"A rating lies between {MIN_RATING} and {MAX_RATING}; this is {rating}.")

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grading import types
-from grading.formats.assignments import PEOPLE, RATINGS, AssignedAnswer, read_assigned
+from grading.formats.assignments import PEOPLE, AssignedAnswer, read_assigned
 from grading.formats.graded_records import GradedPassage
 from grading.formats.ids import text_md5
 from grading.segmentation import PassagesOf
@@ -27,6 +27,7 @@ from rubricweb.corpus.import_responses import ResponseImporter
 from rubricweb.corpus.import_runs import TAG_LIMIT, RunImporter, renamed_note, tag_of, write_rankings
 from rubricweb.corpus.models import Ranking, Response, Run, Topic
 from rubricweb.grades.human_ratings import Cell, add_imported
+from rubricweb.grades.import_assessments import are_assessments, assessed_answers
 from rubricweb.grades.import_grades import NAME_LIMIT, GradedCells, GradeImporter
 from rubricweb.grades.import_ratings import WorkOfPeople, in_portions
 
@@ -87,6 +88,7 @@ class AssignmentImporter:
         """Of the runs that the collection had before the files of an author."""
         self._renamed: dict[str, str] = {}
         self._cut: set[str] = set()
+        self._textless: set[str] = set()
 
     @property
     def _tally(self) -> Tally:
@@ -94,10 +96,19 @@ class AssignmentImporter:
 
     def read(self, paths: Sequence[Path], *, authors: Mapping[Path, str], bank_name: str) -> None:
         """Import the files. Raises BadFormat."""
+        for path in paths:
+            if not authors.get(path):
+                problem = "assessments without an author, which the file does not name"
+                raise FilePosition(path, 1).error(f"{problem}, expected {PEOPLE} or a grader's name (--by)")
         for author in dict.fromkeys(authors[path] for path in paths):
             of_author = [path for path in paths if authors[path] == author]
             fitting_name(author, what="the author", at=FilePosition(of_author[0]), limit=NAME_LIMIT)
-            self._read(read_assigned(of_author), author, bank_name)
+            assessed = [path for path in of_author if are_assessments(path)]
+            if assigned := [path for path in of_author if path not in assessed]:
+                self._read(read_assigned(assigned), author, bank_name)
+            if assessed:
+                bank = self._collection.banks.filter(name=bank_name).first()
+                self._read(assessed_answers(assessed, bank, bank_name), author, bank_name)
 
     def _read(self, answers: list[AssignedAnswer], author: str, bank_name: str) -> None:
         answers = self._of_known_topics(answers)
@@ -105,8 +116,9 @@ class AssignmentImporter:
         self._renamed = {}
         for path in dict.fromkeys(answer.path for answer in answers):
             of_file = [answer for answer in answers if answer.path == path]
-            lines = [replace(answer.bank_line, foreign=None) for answer in of_file]
-            bank = self._rows.banks.add_lines(path, of_file[0].dialect, lines, bank_name=bank_name)
+            if dialect := of_file[0].dialect:
+                lines = [replace(answer.bank_line, foreign=None) for answer in of_file]
+                self._rows.banks.add_lines(path, dialect, lines, bank_name=bank_name)
         by_topic: dict[Topic, list[AssignedAnswer]] = {}
         for answer in answers:
             by_topic.setdefault(self._rows.topics.by_query_id[answer.query_id], []).append(answer)
@@ -119,7 +131,7 @@ class AssignmentImporter:
             for topic, listed in placed.items()
             for row in listed
         ]
-        is_new = keep_lines(bank, kept)
+        is_new = keep_lines(self._collection.banks.get(name=bank_name), kept)
         self._tally.of("banks").changed += is_new and not self._tally.of("banks").new
         self._note(answers)
 
@@ -159,7 +171,7 @@ class AssignmentImporter:
             self._renamed[answer.run_id] = run_tag
         stored = rows.responses.get(run_tag)
         if stored is None:
-            fields = _fields(answer.text)
+            fields = _fields(answer.text or "")
             stored = Response.objects.create(run=self._run(run_tag), topic=topic, **fields)
             rows.responses[run_tag] = stored
             self._tally.of("responses").new += 1
@@ -168,7 +180,7 @@ class AssignmentImporter:
             stored = self._whole_of(stored, rows)
         elif stored.is_one_text and not self._is_same(stored, answer, at):
             self._release(stored, rows)
-            for name, value in _fields(answer.text).items():
+            for name, value in _fields(answer.text or "").items():
                 setattr(stored, name, value)
             stored.save()
             self._tally.of("responses").changed += 1
@@ -195,7 +207,7 @@ class AssignmentImporter:
 
     def _is_same(self, stored: Response, answer: AssignedAnswer, at: FilePosition) -> bool:
         """Return whether the response has the answer's words. Raises BadFormat, unless the files replace."""
-        if _text_of(stored).split() == answer.text.split():
+        if answer.text is None or _text_of(stored).split() == answer.text.split():
             return True
         if self._is_replacing:
             return False
@@ -225,7 +237,10 @@ class AssignmentImporter:
         """Return the answer with the passage that is its run's alone."""
         run = response.run
         doc_id = next(iter(rows.ranked.get(run.run_tag, ())), "")
-        text = rows.texts.get(doc_id, "") or (_text_of(response).strip() or answer.text.strip())
+        text = rows.texts.get(doc_id, "") or _text_of(response).strip() or (answer.text or "").strip()
+        if not text and answer.text is None:
+            self._textless.add(run.run_tag)
+            doc_id = doc_id or f"{run.run_tag}.{rows.topic.query_id}"
         doc_id = doc_id or text_md5(text)
         if rows.runs_of(doc_id) - {run.run_tag}:
             self._release(response, rows)
@@ -265,11 +280,11 @@ class AssignmentImporter:
             (
                 Cell(topic.pk, revision_of[item.item_id], passage_of[row.doc_id], channel),
                 self._pooled_author,
-                RATINGS[word],
+                rating,
             )
             for row in placed
-            for item, word in zip(row.answer.bank_line.items, row.answer.assignments, strict=True)
-            if word in RATINGS
+            for item, rating in zip(row.answer.bank_line.items, row.answer.ratings, strict=True)
+            if rating is not None
         ]
         new, changed, unchanged = add_imported(ratings, channel=channel)
         counts = self._tally.of("human_ratings")
@@ -283,12 +298,17 @@ class AssignmentImporter:
 
     def _note(self, answers: list[AssignedAnswer]) -> None:
         name = answers[0].path.name
-        empty = [answer for answer in answers if not answer.assignments]
+        empty = [answer for answer in answers if not answer.ratings]
         if empty:
             listed = some(f"{answer.run_id} on {answer.query_id}" for answer in empty)
             self._tally.note(f"{name}: answers to which no nugget was assigned, which count 0: {listed}")
         if self._renamed:
             self._tally.note(f"{name}: {renamed_note(self._renamed)}")
+        if self._textless:
+            self._tally.note(
+                f"{name}: reports whose text is not known yet, which --responses supplies, of "
+                f"{some(sorted(self._textless))}"
+            )
         if self._cut:
             self._tally.note(
                 f"the sentences of {some(sorted(self._cut))} are passages here: their whole answers are the "
@@ -314,6 +334,6 @@ def _fields(text: str) -> dict[str, object]:
 def _kept(row: _Placed, author: str, number: int) -> KeptLine:
     """Return the line to keep: without the answer's text where its response has the same."""
     raw = row.answer.foreign
-    if row.text == raw["answer_text"]:
+    if row.text == raw.get("answer_text"):
         raw = {key: value for key, value in raw.items() if key != "answer_text"}
     return KeptLine(author, row.run.run_tag, number, dict(raw))

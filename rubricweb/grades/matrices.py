@@ -277,7 +277,7 @@ def _in_pool(topic: TopicPool, of_topic: TopicRatings, uids: Mapping[int, str]) 
     items = tuple(uids[revisions[place]] for place in columns)
     if len(columns) < len(revisions):
         ratings = ratings[:, columns]
-    return GradeMatrix(topic.query_id, topic.doc_ids, items, ratings)
+    return GradeMatrix.of_outcomes(topic.query_id, topic.doc_ids, items, ratings)
 
 
 def keep_snapshots() -> None:

@@ -15,12 +15,12 @@ from grading.graders.backend_options import ATTEMPT, Value
 from grading.graders.base import ANSWERS_BY, PROMPT
 from grading.graders.hf_model import SMOLLM2
 from grading.graders.registry import IMPORTED
-from grading.types import MAX_RATING, Outcome, Purpose
+from grading.types import Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
 from rubricweb.core.redaction import MessageField
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades import human_models  # noqa: F401  (models of this app)
+from rubricweb.grades.human_models import IS_RATING
 from rubricweb.jobs.models import Chunk, Job
 
 MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
@@ -343,7 +343,7 @@ class Grade(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("config", "revision", "passage"), name="grade_unique_per_config"),
             models.CheckConstraint(
-                condition=Q(rating__isnull=True) | Q(rating__gte=0, rating__lte=MAX_RATING),
+                condition=Q(rating__isnull=True) | IS_RATING,
                 name="rating_within_scale",
             ),
             models.CheckConstraint(

@@ -17,7 +17,7 @@ from django.http import QueryDict
 from numpy.typing import NDArray
 
 from grading.graders import registry
-from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
+from grading.types import CONTRADICTS, MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import AT_ONCE, offer_choices
 from rubricweb.corpus.models import Collection
@@ -25,6 +25,7 @@ from rubricweb.grades.configs import (
     default_min_grade,
     kinds_of,
     planned_configs,
+    possible_ratings,
     saved_config,
     scale_of,
     threshold_note,
@@ -125,6 +126,11 @@ class Rater:
     def min_grade(self) -> int:
         """Return the threshold that forms show: the first config's."""
         return default_min_grade(self.configs[0])
+
+    @property
+    def knows_contradiction(self) -> bool:
+        """Return whether it can say that a passage contradicts an item."""
+        return any(CONTRADICTS in possible_ratings(config) for config in self.configs)
 
     @property
     def highest(self) -> int:

@@ -35,7 +35,8 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
-from grading.types import MIN_RATING, Importance, Ratings, TrecEval
+from grading.types import MIN_RATING, GradeMatrix, Importance, TrecEval
+from rubricweb.banks.importers import facet_of
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.trec_order import CACHED_ORDERS, trec_places, trec_rows
@@ -248,20 +249,28 @@ def fresh_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights:
     if measure.uses_labels:
         labels = passage_labels(grades, uids, measure)
         return _label_scores(grades.pool, labels, measure)
-    return item_scores(grades.pool, grades.matrix.columns(uids).ratings, measure, weights)
+    return item_scores(grades.pool, grades.matrix.columns(uids), measure, weights)
 
 
-def item_scores(pool: TopicPool, ratings: Ratings, measure: MeasureSpec, weights: Weights = ()) -> Scores:
-    """Return the scores, shape (runs,), by a measure of the items that the columns of `ratings` stand for."""
-    return measure.formula.scores(graded_topic(pool, ratings, measure, weights))
+def item_scores(pool: TopicPool, matrix: GradeMatrix, measure: MeasureSpec, weights: Weights = ()) -> Scores:
+    """Return the scores, shape (runs,), by a measure of the items that the columns of `matrix` stand for."""
+    return measure.formula.scores(graded_topic(pool, matrix, measure, weights))
 
 
 def graded_topic(
-    pool: TopicPool, ratings: Ratings, measure: MeasureSpec, weights: Weights = ()
+    pool: TopicPool, matrix: GradeMatrix, measure: MeasureSpec, weights: Weights = ()
 ) -> GradedTopic:
     """Return the topic as measures of items see it; without `weights` each item is vital and weighs 1."""
-    items = weights or ((Importance.VITAL, 1.0),) * ratings.shape[1]
-    return GradedTopic(ratings, pool.ranked_rows, items, measure.depth, measure.min_grade, pool.doc_ids)
+    return GradedTopic(
+        matrix.ratings,
+        pool.ranked_rows,
+        weights or ((Importance.VITAL, 1.0),) * len(matrix.item_ids),
+        measure.depth,
+        measure.min_grade,
+        pool.doc_ids,
+        None if matrix.contradicting is None else matrix.contradicted,
+        tuple(facet_of(pool.query_id, uid) or uid for uid in matrix.item_ids),
+    )
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from grading.parsing import is_unanswerable
 from grading.statistics import diagnostics
-from grading.types import FAILED, MAX_RATING, MISSING, GradeMatrix, ItemKind, Outcome, Ratings
+from grading.types import (
+    CONTRADICTS,
+    FAILED,
+    MAX_RATING,
+    MIN_RATING,
+    MISSING,
+    GradeMatrix,
+    ItemKind,
+    Outcome,
+    Ratings,
+)
 from grading.verify import closeness
 from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank
 from rubricweb.corpus.pools import TopicPool
@@ -220,12 +230,25 @@ def judged(pool: TopicPool) -> NDArray[np.int16]:
 
 def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColumn], passages: int) -> Ratings:
     """Return ratings of shape (passages, items), each kind from its own config."""
-    ratings = np.full((passages, len(items)), MISSING, dtype=np.int8)
+    return without_contradictions(outcomes_of(grades, items, passages))
+
+
+def outcomes_of(
+    grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColumn], passages: int
+) -> Ratings:
+    """Return what `ratings_of` returns, with CONTRADICTS where that is the rating."""
+    outcomes = np.full((passages, len(items)), MISSING, dtype=np.int8)
     for kind, of_kind in grades.items():
         columns = [number for number, item in enumerate(items) if item.kind == kind]
         if columns:
-            ratings[:, columns] = of_kind.matrix.columns([items[number].uid for number in columns]).ratings
-    return ratings
+            uids = [items[number].uid for number in columns]
+            outcomes[:, columns] = of_kind.matrix.columns(uids).outcomes
+    return outcomes
+
+
+def without_contradictions(outcomes: Ratings) -> Ratings:
+    """Return the ratings of these outcomes: 0 for a contradiction."""
+    return np.where(outcomes == CONTRADICTS, MIN_RATING, outcomes).astype(np.int8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ TAKEN: Mapping[Content, Taken] = {
     Content.FLAGS: Taken("flags", "threads"),
     Content.VOTES: Taken("votes", "votes"),
     Content.SUPPORT: Taken("support", "labels"),
+    Content.ASSESSMENTS: Taken("assignments", "assessments"),
     Content.BATTLES: Taken("battles", "votes"),
     Content.LABELLED_ANSWERS: Taken(
         "support", "labels", lambda answer: sum(len(row) for row in answer.labels)

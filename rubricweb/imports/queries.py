@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grading.formats import battles
+from grading.formats.assessments import ASSESSMENTS
 from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
@@ -25,6 +26,7 @@ AUTHOR_HELP = {
     QRELS: "Name a judge to import labels of a grader. Empty: human judgments.",
     ASSIGNED: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: nuggets alone.",
     GRADED_RUBRIC: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: criteria alone.",
+    ASSESSMENTS.name: f"{PEOPLE}, or the name of a grader. The file does not say whose assessments it has.",
     LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a grader. The file does not say whose labels it has.",
 }
 """By format of a file that does not say who made it."""

@@ -13,11 +13,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from grading.types import MAX_RATING, MIN_RATING, ItemKind
+from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.actions import undo_in_grid
+from rubricweb.core.formatting import rating_words
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import human_ratings
@@ -61,6 +62,19 @@ class CellForm(forms.Form):
 
 class RatingForm(CellForm):
     rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
+
+
+class StanceForm(RatingForm):
+    """A rating of an item of which a grader may say that a passage contradicts it."""
+
+    rating = forms.IntegerField(min_value=CONTRADICTS, max_value=MAX_RATING)
+
+    def clean_rating(self) -> int:
+        rating: int = self.cleaned_data["rating"]
+        if CONTRADICTS < rating < MIN_RATING:
+            problem = f"{rating}, expected {MIN_RATING} to {MAX_RATING}, or {CONTRADICTS} for contradicts"
+            raise forms.ValidationError(problem)
+        return rating
 
 
 class Reworded(HumanGradeError):
@@ -111,9 +125,9 @@ class Saving:
             return "Taken back."
         if isinstance(event, AnswerVerdict):
             return "Saved: the answer is right." if event.is_right else "Saved: the answer is wrong."
-        saved = f"Saved: {event.seen_rating} is {event.verdict}"
+        saved = f"Saved: {rating_words(event.seen_rating)} is {event.verdict}"
         if event.verdict == HumanGrade.Verdict.WRONG and event.rating is not None:
-            saved += f", {event.rating} would be right"
+            saved += f", {rating_words(event.rating)} would be right"
         return f"{saved}."
 
     @property
@@ -164,11 +178,11 @@ def cell(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
 def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
     """Save the user's rating unless they rated the cell elsewhere since the page was made."""
     place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
-    form = RatingForm(request.POST)
-    if not form.is_valid():
-        return _respond(request, place, Saving(None, refusal=UnfitRating(form.why)))
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
+    form = (StanceForm if rater.knows_contradiction else RatingForm)(request.POST)
+    if not form.is_valid():
+        return _respond(request, place, Saving(None, refusal=UnfitRating(form.why)))
     is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
     before = None if is_blind else displayed_rating(item, passage, rater, _source(request))
     return _save(request, place, form, partial(human_ratings.rate_cell, displayed=before))

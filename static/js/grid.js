@@ -94,7 +94,7 @@ function paint({ place, rating }) {
   const link = place && byId(place);
   if (!gridOf(link)) return;
   link.querySelector("b")?.remove();
-  link.insertAdjacentHTML("beforeend", `<b>${rating || "…"}</b>`);
+  link.insertAdjacentHTML("beforeend", `<b>${rating.replace("-5", "−1") || "…"}</b>`);
   link.setAttribute("data-unsent", "");
 }
 
@@ -143,7 +143,7 @@ function say(link, action) {
   if (action !== "undo" && link) {
     state.rated.push(link.id);
     if (!panel.isOpen) panel.show(link); // what is rated is read
-    return rate(link, action.slice(-1));
+    return rate(link, action.slice("rate-".length));
   }
   const undone = action === "undo" && (byId(state.rated.pop()) ?? (link?.dataset.seen && link));
   if (!undone) return;

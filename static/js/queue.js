@@ -213,7 +213,7 @@ function fill(entry, form, submitter) {
   if (submitter?.value === "comment") return keepComment(form), false;
   [entry.place, entry.rating, entry.flags] = [
     form.dataset.cell ?? "",
-    body.get("rating"),
+    body.get("rating")?.replace("-5", "−1"),
     form.dataset.flags,
   ];
   if (entry.place && !entry.rating && !body.has("reason")) return say(text("choose")), false;

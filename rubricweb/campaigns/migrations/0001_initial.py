@@ -285,7 +285,11 @@ class Migration(migrations.Migration):
                         fields=("revision", "passage", "number"), name="decisions_in_turn"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("rating__gte", 0), ("rating__lte", 5)),
+                        condition=models.Q(
+                            ("rating", -5),
+                            models.Q(("rating__gte", 0), ("rating__lte", 5)),
+                            _connector="OR",
+                        ),
                         name="decided_rating_within_scale",
                     ),
                 ],
@@ -420,6 +424,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("rating__isnull", True),
+                            ("rating", -5),
                             models.Q(("rating__gte", 0), ("rating__lte", 5)),
                             _connector="OR",
                         ),

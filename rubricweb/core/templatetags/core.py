@@ -15,7 +15,8 @@ from django.templatetags.static import static
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
-from rubricweb.core.formatting import counted
+from grading.types import CONTRADICTS
+from rubricweb.core.formatting import counted, rating_sign, rating_words
 from rubricweb.core.http import page_address, undo_of
 from rubricweb.core.reader import NoReader, hidden_sentence, reader
 
@@ -244,7 +245,8 @@ def tone(state: str) -> str:
 def grade_chip(value: int | str | None) -> SafeString:
     """Render a rating as a coloured digit.
 
-    -1 or None is missing, -2 failed, -3 hidden, -4 an extracted answer that nobody rated: none looks like 0.
+    -1 or None is missing, -2 failed, -3 hidden, -4 an extracted answer that nobody rated, -5 a contradiction:
+    none looks like 0.
     """
     if value is None or value == -1:
         return _chip("missing", DASH, "not graded")
@@ -254,7 +256,13 @@ def grade_chip(value: int | str | None) -> SafeString:
         return _chip("hidden", "?", "hidden until you have rated this passage")
     if value == -4:
         return _chip("answered", "A", "an answer was extracted but not rated")
+    if value == CONTRADICTS:
+        return _chip("contradicts", rating_sign(value), "contradicts the item")
     return _chip(str(value), str(value), f"grade {value}")
+
+
+register.filter(rating_sign)
+register.filter(rating_words)
 
 
 def _chip(grade: str, sign: str, title: str) -> SafeString:

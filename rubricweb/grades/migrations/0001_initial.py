@@ -284,6 +284,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("rating__isnull", True),
+                            ("rating", -5),
                             models.Q(("rating__gte", 0), ("rating__lte", 5)),
                             _connector="OR",
                         ),
@@ -686,6 +687,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("rating__isnull", True),
+                            ("rating", -5),
                             models.Q(("rating__gte", 0), ("rating__lte", 5)),
                             _connector="OR",
                         ),

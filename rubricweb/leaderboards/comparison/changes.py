@@ -247,8 +247,7 @@ def _shares(scored: ScoredBoard, topic: TopicPool, items: TopicItems) -> dict[st
     worths = measure.formula.worths
     if worths is None:
         return {}
-    ratings = matrix.columns(items.uids).ratings
-    each = worths(graded_topic(topic, ratings, measure, items.weights))
+    each = worths(graded_topic(topic, matrix.columns(items.uids), measure, items.weights))
     return {} if np.isnan(each).any() else dict(zip(items.uids, each.tolist(), strict=True))
 
 

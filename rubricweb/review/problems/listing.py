@@ -105,6 +105,10 @@ class ProblemRow:
     """Why a person set it aside."""
 
 
+NEW_ITEM = "new"
+"""Stands for the id of an item that nobody has written yet."""
+
+
 class Board:
     """The board of one grader, on which the end of each problem is tried."""
 
@@ -122,10 +126,10 @@ class Board:
     def with_item_for(self, topic_id: int, row: int) -> Effect:
         """Return the effect of a new item that only the passage in this row of the pool covers."""
         grades, measure = self.inputs.grades[topic_id], self.inputs.measure
-        ratings = grades.matrix.columns(self.inputs.items.get(topic_id, ())).ratings
-        column = np.zeros((len(ratings), 1), dtype=ratings.dtype)
-        column[row] = measure.min_grade
-        return self._effect(topic_id, item_scores(grades.pool, np.hstack([ratings, column]), measure))
+        matrix = grades.matrix.columns((*self.inputs.items.get(topic_id, ()), NEW_ITEM))
+        matrix.ratings[:, -1] = 0
+        matrix.ratings[row, -1] = measure.min_grade
+        return self._effect(topic_id, item_scores(grades.pool, matrix, measure))
 
     def _effect(self, topic_id: int, scores: Scores) -> Effect:
         after = self.table.scores.copy()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import undefined_last
-from grading.types import FAILED, MISSING, GradeMatrix, ItemKind, Ratings
+from grading.types import CONTRADICTS, FAILED, MIN_RATING, MISSING, GradeMatrix, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.corpus.models import Topic
@@ -21,7 +21,7 @@ from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import KINDS, Rater
-from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of
+from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of, without_contradictions
 from rubricweb.grades.verification import verdict_matrices
 
 if TYPE_CHECKING:
@@ -55,10 +55,12 @@ OwnRatings = dict[tuple[int, int], OwnRating]
 class CheckedSheet(Sheet):
     """The ratings of one source, and what else is known of each cell."""
 
+    outcomes: Ratings
+    """What cells show: `ratings`, with CONTRADICTS where that is the rating."""
     graded: Ratings
-    """The grader's ratings, whatever `ratings` are."""
+    """The grader's ratings, whatever `ratings` are, also with CONTRADICTS."""
     by_people: Ratings
-    """The ratings of people together; MISSING where nobody rated."""
+    """The ratings of people together, also with CONTRADICTS; MISSING where nobody rated."""
     checked: Mask
     """A person rated the cell, or gave a verdict on the grader's present rating."""
     confidences: Ratings
@@ -72,6 +74,10 @@ class CheckedSheet(Sheet):
     is_empty: Mask | None = None
     """The extracted answer says that there is none; None for graders that extract none."""
 
+    @property
+    def rated_by_grader(self) -> Mask:
+        return np.asarray((self.graded >= MIN_RATING) | (self.graded == CONTRADICTS))
+
     @cached_property
     def verified(self) -> Mask:
         return np.asarray(self.checked & (self.by_people == self.graded))
@@ -83,7 +89,9 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def unsure(self) -> Mask:
-        return np.asarray((self.graded >= 0) & (self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE))
+        return np.asarray(
+            (self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE) & self.rated_by_grader
+        )
 
     @cached_property
     def stale(self) -> Mask:
@@ -155,9 +163,11 @@ def blinded(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
     if not hidden.any():
         return sheet
     instead = MISSING if source is Source.HUMANS else sheet.graded
+    outcomes = np.where(hidden, instead, sheet.outcomes).astype(np.int8)
     return replace(
         sheet,
-        ratings=np.where(hidden, instead, sheet.ratings).astype(np.int8),
+        ratings=without_contradictions(outcomes),
+        outcomes=outcomes,
         by_people=np.where(hidden, MISSING, sheet.by_people).astype(np.int8),
         checked=sheet.checked & ~hidden,
     )

@@ -28,6 +28,7 @@ from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.replies import RawReply, raw_replies
+from rubricweb.grades.topic_ratings import without_contradictions
 from rubricweb.grades.verification import PassageSegment, highlighted
 from rubricweb.grades.visibility import hidden_of_cell, visible_grades
 from rubricweb.review.flags import open_counts
@@ -288,7 +289,8 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     events = events.filter(by=reader) if hidden.ratings else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
-    sheet = replace(sheet, ratings=_ratings_of(sheet, Source(query.source)))
+    outcomes = _outcomes_of(sheet, Source(query.source))
+    sheet = replace(sheet, ratings=without_contradictions(outcomes), outcomes=outcomes)
     mine = now.get(reader.pk)
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     own = {place: last} if last else {}
@@ -308,7 +310,7 @@ def _of_grader(
     changes = ItemChange.objects.filter(item=column.pk).exclude(revision=column.revision_pk)
     older = sorted(set(changes.values_list("revision__uid", flat=True)))
     return (
-        int(grades.matrix.columns([column.uid]).ratings[row, 0]),
+        int(grades.matrix.columns([column.uid]).outcomes[row, 0]),
         int(confidences_of(config, grades).columns([column.uid]).ratings[row, 0]),
         bool((grades.matrix.columns(older).ratings[row] >= 0).any()),
     )
@@ -330,6 +332,7 @@ def _sheet(
         np.zeros(1, dtype=np.int16),
         min_relevant=0,
         min_grades=_single(MISSING)[0],  # one cell alone is not measured
+        outcomes=_single(rating),
         graded=_single(rating),
         by_people=_single(MISSING if by_people is None else by_people),
         checked=np.array([[by_people is not None or is_wrong]]),
@@ -343,6 +346,6 @@ def _single(value: int) -> Ratings:
     return np.full((1, 1), value, dtype=np.int8)
 
 
-def _ratings_of(sheet: CheckedSheet, source: Source) -> Ratings:
+def _outcomes_of(sheet: CheckedSheet, source: Source) -> Ratings:
     by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
     return sheet.by_people if by_people else sheet.graded

@@ -27,7 +27,9 @@ from rubricweb.grades.topic_ratings import (
     count_cells,
     empty_answers,
     judged,
+    outcomes_of,
     ratings_of,
+    without_contradictions,
 )
 from rubricweb.grades.visibility import Hidden, hidden_in_topic
 from rubricweb.review.flags import OpenCounts, open_counts
@@ -47,7 +49,6 @@ from rubricweb.review.selectors import (
     older_of,
     older_wordings,
     own_ratings,
-    people_of,
 )
 from rubricweb.review.selectors.window import (
     NO_RANK,
@@ -217,13 +218,15 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     graded = graded_by_kind(collection, topic, rater)
     layered = all_layers(rater, collection.only(topic.pk), graded)
     wordings = older_wordings(bank, topic)
+    outcomes = _source(Source(query.source), layered, item_columns, len(pool.doc_ids))
     sheet = CheckedSheet(
-        _source(Source(query.source), layered, item_columns, len(pool.doc_ids)),
+        without_contradictions(outcomes),
         judged(pool),
         bank.collection.min_relevant,
         rater.min_grades_of((item.kind for item in item_columns), query.min_grade),
-        graded=ratings_of(graded, item_columns, len(pool.doc_ids)),
-        by_people=people_of(layered, item_columns, len(pool.doc_ids)),
+        outcomes=outcomes,
+        graded=outcomes_of(graded, item_columns, len(pool.doc_ids)),
+        by_people=outcomes_of(layered.by_people, item_columns, len(pool.doc_ids)),
         checked=checked_of(layered, item_columns, len(pool.doc_ids)),
         confidences=ratings_of(layered.confidences, item_columns, len(pool.doc_ids)),
         older=older_of(graded, item_columns, [wordings.get(item.pk, set()) - {item.uid} for item in items]),
@@ -262,13 +265,13 @@ def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | N
 
 def _source(source: Source, layered: Layers, columns: tuple[ItemColumn, ...], passages: int) -> Ratings:
     if source is Source.HUMANS:
-        return people_of(layered, columns, passages)
-    by_config = ratings_of(
+        return outcomes_of(layered.by_people, columns, passages)
+    by_config = outcomes_of(
         layered.graded if source is Source.GRADER else layered.corrected, columns, passages
     )
     if source is Source.GRADER:
         return by_config
-    by_people = people_of(layered, columns, passages)
+    by_people = outcomes_of(layered.by_people, columns, passages)
     return np.asarray(np.where(by_people != MISSING, by_people, by_config), dtype=np.int8)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from django.db.models.functions import Left
 from numpy.typing import NDArray
 
-from grading.types import ANSWERED, FAILED, MISSING, ItemKind, Outcome
+from grading.types import ANSWERED, CONTRADICTS, FAILED, MISSING, ItemKind, Outcome
 from rubricweb.banks.models import Item
+from rubricweb.core.formatting import rating_sign, rating_words
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.human_matrices import Source
@@ -207,7 +208,7 @@ class Window:
         """Return the cells of a row of the pool, which is row `at` of the sheet."""
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
         base = f"cells/{passage}"  # from review:topic to review:cell; short, because there are many
-        ratings: list[int] = self.sheet.ratings[at].tolist()
+        ratings: list[int] = self.sheet.outcomes[at].tolist()
         remarks = dict(self._remarks(at))
         cells = []
         for column in self.columns:
@@ -236,10 +237,10 @@ class Window:
 
     def _word(self, rating: int) -> str:
         """Return what people say of a cell: a rating, or whether its answer is right."""
-        return ("wrong", "right")[rating] if self.sheet.has_verdicts else str(rating)
+        return ("wrong", "right")[rating] if self.sheet.has_verdicts else rating_words(rating)
 
     def _sign(self, rating: int) -> str:
-        return ANSWER_SIGNS[self._word(rating)] if self.sheet.has_verdicts else str(rating)
+        return ANSWER_SIGNS[self._word(rating)] if self.sheet.has_verdicts else rating_sign(rating)
 
     def _remarks(self, row: int) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Yield the remarks of each column of the sheet that has any."""
@@ -288,6 +289,10 @@ def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCe
         return GridCell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
     if rating == ANSWERED:
         return _answer_cell(cell_id, href, "answered", place)
+    if rating == CONTRADICTS:
+        return GridCell(
+            cell_id, href, rating_sign(rating), "contradicts", "", f"{place}, contradicts the item"
+        )
     remark = f", {mark}" if mark else ""
     return GridCell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{remark}")
 

@@ -28,6 +28,7 @@ from rubricweb.grades.topic_ratings import (
     answer_closeness,
     empty_answers,
     item_columns,
+    outcomes_of,
     ratings_of,
 )
 from rubricweb.grades.visibility import hidden_from
@@ -111,7 +112,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
         layers = Layers(rated, {}, checks, rated_by_people_of[topic_id], {})
         passages = len(topic.doc_ids)
-        ratings = ratings_of(rated, columns, passages)
+        ratings = outcomes_of(rated, columns, passages)  # a contradiction is checked in the grid
         measure = None
         if rater.verifies:
             empty = {kind: empty_answers(config, rated[kind]) for kind, config in rater.by_kind.items()}

@@ -41,6 +41,7 @@ FILES = {
     "ragdoll_graded.jsonl": "ragdoll-graded",
     "rubric_q9.json": "autorubric",
     "rubric_q10.json": "autorubric",
+    "dragun.json": "dragun",
     "tqa.json": "tqa",
     "genq.json": "genq",
     "../questions.jsonl.gz": "workbench",

@@ -59,6 +59,7 @@ def by_topic(dialect: str, written: list) -> list:
         "assign.jsonl",
         "rag_development.jsonl",
         "research_rubrics.jsonl",
+        "dragun.json",
         "nuggets_q7.rat.json",
         "nuggets_q8.json",
         "../questions.jsonl.gz",

@@ -45,7 +45,7 @@ class Command(OperatorCommand):
         row = named_bank(slug, bank)
         scope = BankScope(row, named_version(row, options["as_of"]), has_secrets=options["with_secret"])
         dialect = BY_NAME[options["dialect"]]
-        by = _author(row, options["by"]) if options["by"] else None
+        by = named_author(row, options["by"]) if options["by"] else None
         if by and dialect.name not in OF_ANSWERS:
             raise CommandError(
                 f"--by goes with --dialect {' or '.join(OF_ANSWERS)}: other dialects say nothing of answers"
@@ -68,7 +68,7 @@ class Command(OperatorCommand):
         self.stderr.write(f"{count:,} items in {len(export.lines):,} lines, {len(export.losses):,} losses")
 
 
-def _author(bank: Bank, name: str) -> GraderConfig:
+def named_author(bank: Bank, name: str) -> GraderConfig:
     """Return the grader of that model. Raises CommandError, which says whom there is."""
     listed = authors(bank)
     named = [config for config in listed if name in (config.llm, str(config))]

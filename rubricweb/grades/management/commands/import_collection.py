@@ -48,8 +48,8 @@ REPEATED_FILES = {
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
     "--labels": "labels of a grader, never judgments: qrels of a judge, with --labeller, repeatable in "
     "pairs; or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
-    "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), or verdicts on criteria "
-    "(RAGDoll), with --by: answers, nuggets and grades; repeatable",
+    "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), verdicts on criteria "
+    "(RAGDoll), or assessments of reports by the short answers of a --bank (DRAGUN), with --by; repeatable",
     "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge, with --nugget-grader; repeatable",
     "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
     "autojudge-annotate export them; repeatable",
