@@ -26,7 +26,7 @@ from rubricweb.corpus.import_base import FilePosition, fitting_id, fitting_name
 from rubricweb.corpus.import_runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pseudonyms import Naming
-from rubricweb.grades.import_ratings import USERNAME_CHARS, Kinds, WorkOfPeople, in_portions
+from rubricweb.grades.import_ratings import NO_AUTHOR, USERNAME_CHARS, Kinds, WorkOfPeople, in_portions
 
 NO_TOPIC = "no-question-id"
 """The topic of battles that name none: all of them are votes on one topic, so that nothing is sure."""
@@ -87,7 +87,9 @@ class BattleImporter:
         at = FilePosition(path, line.line)
         name = line.voter or voter
         if not name:
-            raise at.error("no judge, expected a column judge or voter, or the name of the voter (--voter)")
+            raise at.error(
+                f"{NO_AUTHOR}: no column judge or voter says who voted, expected one of them or --voter NAME"
+            )
         for what in ("model_a", "model_b"):
             fitting_id(getattr(line, what), what=what, at=at, limit=TAG_LIMIT)
         fitting_name(name, what="the voter", at=at, limit=USERNAME_CHARS)

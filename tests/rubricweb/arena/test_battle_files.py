@@ -30,10 +30,10 @@ ann-1,ann-2,model_a,t3,other,
 """By hand: of 3 battles ann-1 won 2 against ann-2; 1.5 of 2 against ann-3; ann-2 half of 2 against ann-3."""
 
 
-def imported(tmp_path, text=ROWS, slug="arena", name="battles.csv", **files):
+def imported(tmp_path, text=ROWS, slug="arena", name="battles.csv", voter=""):
     path = tmp_path / name
     path.write_text(text)
-    return import_collection(slug, files=ImportFiles(battles=(path,), **files), by=None)
+    return import_collection(slug, files=ImportFiles(battles=(path,), authors={path: voter}), by=None)
 
 
 def output(*arguments):
@@ -183,7 +183,7 @@ def test_judgments_of_ragdoll_are_votes_of_their_model(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("model_a,model_b,winner\na,b,tie\n", "battles.csv:2: no judge, expected a column judge or voter"),
+        ("model_a,model_b,winner\na,b,tie\n", "battles.csv:2: no author: no column judge or voter"),
         ("model_a,model_b,winner,judge,aspect\na,b,tie,j,style\n", "battles.csv:2: aspect is 'style'"),
         ("model_a,model_b,winner,judge\na,b,tie,j\na,b c,tie,j\n", "battles.csv:3: model_b is 'b c'"),
         ("model_a,model_b,winner,judge\na,b,tie,j\na,b,A,j\n", "battles.csv:3: winner is 'A'"),
