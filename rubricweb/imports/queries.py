@@ -27,7 +27,7 @@ WORDS = {
     "pooled": "passages in pools",
     "revisions": "wordings",
     "banks": "rubrics",
-    "support_judges": "models that label support",
+    "support_judges": "models with labels",
     "support_events": "labels of support by people",
     "support_labels": "labels of support by models",
 }
