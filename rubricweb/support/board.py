@@ -60,8 +60,8 @@ class Mean:
     high: float
     """NaN where `mean_intervals` has none."""
     topics: int
-    ranks: str = ""
-    """The ranks that the topics leave possible; empty without a value or with too few topics."""
+    possible: tuple[int, int] | None = None
+    """First and last rank that the topics leave possible; None without a value or with too few topics."""
 
     @property
     def is_defined(self) -> bool:
@@ -70,6 +70,10 @@ class Mean:
     @property
     def has_interval(self) -> bool:
         return not np.isnan(self.low)
+
+    @property
+    def ranks(self) -> str:
+        return span(*self.possible) if self.possible else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +229,9 @@ def _means(table: NDArray[np.float64], ranked: RankIntervals | None) -> list[Mea
     means = []
     for row, values in enumerate(table):
         defined = values[~np.isnan(values)]
-        ranks = span(*ranked.possible(row)) if ranked and ranked.can_tell and defined.size else ""
+        possible = ranked.possible(row) if ranked and ranked.can_tell and defined.size else None
         value = float(defined.mean()) if defined.size else float("nan")
-        means.append(Mean(value, float(low[row]), float(high[row]), defined.size, ranks))
+        means.append(Mean(value, float(low[row]), float(high[row]), defined.size, possible))
     return means
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.core.management import call_command
 
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.import_collection import ImportFiles, import_collection
@@ -10,6 +11,7 @@ from rubricweb.support.board import Counting, board
 from rubricweb.support.labels import raters
 
 pytestmark = pytest.mark.django_db
+ENDS = ("low", "high", "rank_best", "rank_worst")
 LABELS = {"good": "2222222", "fair": "2222221", "bad": "0000000"}
 """The label of the one citation of each run, by topic."""
 
@@ -50,3 +52,19 @@ def test_with_few_topics_nobody_is_ahead(tmp_path):
     read = board(collection, raters(collection)[0], Counting())
     assert {row.precision.ranks for row in read.rows} == {""}
     assert read.ahead[0] == "Precision: with 3 topics no run can be clearly ahead."
+
+
+def test_the_command_writes_the_board_and_the_agreement_of_people_with_models(tmp_path, capsys):
+    collection = imported(tmp_path, 7)
+    model = tmp_path / "labels.jsonl"
+    import_collection("sea", files=ImportFiles(support=(model,), authors={model: "judge"}), by=None)
+    call_command("export_support", collection.slug, "--by", "people", "--format", "board")
+    labels, first, _, header, *rows = capsys.readouterr().out.splitlines()
+    assert labels == "# labels: People; the first citation of each sentence"
+    assert first == "# order: Precision: good is first, 1 more is not clearly behind."
+    assert header.split("\t")[:6] == ["run_tag", "precision", *(f"precision_{end}" for end in ENDS)]
+    assert [row.split("\t")[4:6] for row in rows] == [["1", "2"], ["1", "2"], ["3", "3"]]
+    for author in ("people", "judge"):
+        call_command("export_support", collection.slug, "--by", author, "--format", "agreement")
+        row = capsys.readouterr().out.splitlines()[-1].split("\t")
+        assert row[:5] == ["judge", "from scratch", "21", "1.0", "1.0"]
