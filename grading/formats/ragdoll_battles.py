@@ -85,8 +85,10 @@ def _sides(raw: JsonDict, winner: str, pair: tuple[str, str]) -> tuple[str, str]
     if any(raw.get(key) is not None for key in SIDES):
         stated = tuple(raw.get(key) for key in SIDES)
         if stated not in (pair, pair[::-1]):
-            shown = " and ".join(map(_quoted, stated))
-            raise BadFormat(f"{' and '.join(SIDES)} are {shown}, expected the pair {' and '.join(pair)}")
+            stated_pair = " and ".join(map(_quoted, stated))
+            raise BadFormat(
+                f"{' and '.join(SIDES)} are {stated_pair}, expected the pair {' and '.join(pair)}"
+            )
         return pair if stated == pair else (pair[1], pair[0])
     preferred = raw.get("preferred_run_id")
     is_turned = (winner, preferred) in (("model_a", pair[1]), ("model_b", pair[0]))

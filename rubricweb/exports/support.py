@@ -101,7 +101,7 @@ def _means(run_tag: str, means: tuple[Mean, Mean]) -> Iterator[LeaderboardRow]:
 
 def board_table(collection: Collection, rater: SupportRater, counting: Counting) -> DataTable:
     """Return the board, a run a row: each score with its interval and the ranks that the topics leave."""
-    found = board(collection, rater, counting)
+    standing = board(collection, rater, counting)
     columns = [
         column
         for name in NAMES
@@ -109,9 +109,12 @@ def board_table(collection: Collection, rater: SupportRater, counting: Counting)
     ]
     rows = tuple(
         (row.run_tag, *_cells(row.precision), *_cells(row.recall), row.judged, row.missing)
-        for row in found.rows
+        for row in standing.rows
     )
-    stated = (("labels", f"{rater.name}; {RULES[counting.rule]}"), *(("order", each) for each in found.ahead))
+    stated = (
+        ("labels", f"{rater.name}; {RULES[counting.rule]}"),
+        *(("order", each) for each in standing.ahead),
+    )
     return DataTable(("run_tag", *columns, "labelled", "missing"), rows, stated)
 
 
