@@ -143,7 +143,9 @@ class BattleImporter:
     def _note(self, path: Path, votes: Sequence[_NewVote]) -> None:
         counts = Counter(vote.voter.first_name for vote in votes)
         listed = ", ".join(f"{name} ({number:,})" for name, number in counts.items())
-        self._work.tally.note(f"{path.name}: {len(votes):,} votes by {listed}")
+        self._work.tally.note(
+            f"{path.name}: {len(votes):,} {'vote' if len(votes) == 1 else 'votes'} by {listed}"
+        )
         if bare := sum(not vote.line.query_id for vote in votes):
             problem = f"{bare:,} name no question_id and count as votes on one topic, {NO_TOPIC}"
             self._work.tally.note(f"{path.name}: {problem}")

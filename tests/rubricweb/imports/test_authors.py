@@ -87,8 +87,8 @@ def test_files_that_wait_for_their_author_are_not_refused(upload, client, name, 
     counts = {row.label: (row.before, row.new, row.after) for row in queries.batch_of(batch).counts}
     assert (counts["labelled answers"], counts["votes"]) == ((0, 3, 3), (0, 1, 1))
     page = re.sub(r"\s+", " ", markup(client.get(f"{PAGE}{batch.pk}/")))
-    assert "1 votes by ann (1)." in page
-    assert "battles.csv: 1 votes" not in page
+    assert "1 vote by ann (1)" in page
+    assert "battles.csv: 1 vote" not in page
 
 
 def test_the_author_of_grades_of_nuggets_is_named_beside_the_file(upload, name, started):
