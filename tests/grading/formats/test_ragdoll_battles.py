@@ -25,7 +25,7 @@ def test_places_and_verdicts_become_battles_and_go_out_as_they_came_in(tmp_path)
     assert [(b.model_a, b.model_b, b.winner, b.query_id, b.verdict) for b in battles] == [
         ("tide-2", "tide-1", "model_a", "q1", Verdict.LEFT),
         ("tide-1", "tide-3", "model_b", "q1", Verdict.RIGHT),
-        ("tide-1", "tide-2", "Tie (Both Bad)", "q2", Verdict.BOTH_BAD),
+        ("tide-1", "tide-2", "tie", "q2", Verdict.TIE),
         ("tide-2", "tide-3", "", "q2", Verdict.NONE),
     ]
     assert {(b.voter, b.aspect) for b in battles} == {("made-judge (low)", "answer")}
@@ -38,7 +38,14 @@ def test_places_and_verdicts_become_battles_and_go_out_as_they_came_in(tmp_path)
 
 @pytest.mark.parametrize(
     ("verdict", "preferred", "sides"),
-    [("A", "a", "ab"), ("A", "b", "ba"), ("B", "a", "ba"), ("B", "b", "ab"), ("Tie", None, "ab")],
+    [
+        ("A", "a", "ab"),
+        ("A", "b", "ba"),
+        ("B", "a", "ba"),
+        ("B", "b", "ab"),
+        ("Tie", None, "ab"),
+        ("Tie (Both Bad)", None, "ab"),
+    ],
 )
 def test_without_the_places_the_verdict_says_who_stood_left(tmp_path, verdict, preferred, sides):
     path = file(tmp_path, judge_verdict=verdict, preferred_run_id=preferred)

@@ -174,7 +174,7 @@ def test_judgments_of_ragdoll_are_votes_of_their_model(tmp_path):
     assert [(row["model_a"], row["winner"], row["judge"]) for row in rows] == [
         ("tide-2", "model_a", "made-judge (low)"),
         ("tide-1", "model_b", "made-judge (low)"),
-        ("tide-1", "both_bad", "made-judge (low)"),
+        ("tide-1", "tie", "made-judge (low)"),
     ]
     assert next((row["question_id"], row["raw_output"]) for row in rows) == ("q1", "[[A]]")
     assert not import_collection("arena", files=files, by=None).has_changed
