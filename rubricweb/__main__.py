@@ -53,6 +53,9 @@ VERBS: dict[str, dict[str, str]] = {
         "meta_evaluate": "correlate boards with official leaderboards",
         "agreement": "print tables of agreement with kappa",
     },
+    "Gate": {
+        "gate": "exit 0, 1 or 2: is a run not worse, worse, or can nobody tell",
+    },
     "Export": {
         "export_qrels": "relevance labels made of grades",
         "export_graded": "passages with judgments and grades",
@@ -95,6 +98,8 @@ def completion(shell: str) -> str:
     from django.core.management import get_commands, load_command_class
     from django.core.management.base import CommandParser
 
+    from rubricweb.client import gate
+
     if shell not in shtab.SUPPORTED_SHELLS:
         raise SystemExit(
             f"{PROGRAM}: completion is for {', '.join(shtab.SUPPORTED_SHELLS)}, not for {shell!r}"
@@ -105,7 +110,11 @@ def completion(shell: str) -> str:
     rooms = get_commands()
     for verbs in VERBS.values():
         for verb, text in verbs.items():
-            load_command_class(rooms[verb], verb).add_arguments(subparsers.add_parser(verb, help=text))
+            subparser = subparsers.add_parser(verb, help=text)
+            if verb == "gate":
+                gate.add_arguments(subparser)
+            else:
+                load_command_class(rooms[verb], verb).add_arguments(subparser)
     subparsers.add_parser("manage", help="a command of Django")
     return str(shtab.complete(parser, shell))
 
@@ -121,6 +130,10 @@ def run(arguments: Sequence[str]) -> None:
             print(__version__)  # noqa: T201
         case ["completion", shell]:
             print(completion(shell))  # noqa: T201
+        case ["gate", *others]:
+            from rubricweb.client import gate
+
+            raise SystemExit(gate.main(others))
         case ["help", verb]:
             run([verb, "--help"])
         case ["manage", *others]:
