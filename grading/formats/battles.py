@@ -46,13 +46,22 @@ class ArenaBattle:
     """Shown on the left."""
     model_b: str
     winner: str
-    """The word of the file."""
+    """The word of the file; empty where a judge gave no verdict."""
     columns: Mapping[str, object] = field(default_factory=dict)
     line: int = field(default=0, compare=False)
+    judge: str = field(default="", compare=False)
+    """Who voted, where no column of VOTER_KEYS says it."""
+    query: str = field(default="", compare=False)
+    """The topic's words, where the file has them."""
 
     @property
     def verdict(self) -> Verdict:
-        return WORDS[self.winner]
+        return WORDS[self.winner] if self.winner else Verdict.NONE
+
+    @property
+    def aspect(self) -> str:
+        """What the vote is on, of ASPECTS."""
+        return str(self.columns.get("aspect") or ASPECTS[0])
 
     @property
     def query_id(self) -> str:
@@ -62,7 +71,7 @@ class ArenaBattle:
     @property
     def voter(self) -> str:
         """Who voted, a person or a model; empty where the file names nobody."""
-        return _named(self.columns, VOTER_KEYS)
+        return _named(self.columns, VOTER_KEYS) or self.judge
 
     @property
     def fields(self) -> dict[str, object]:
@@ -105,12 +114,17 @@ def _battle(values: JsonDict, line: int) -> ArenaBattle:
         raise BadFormat(f"winner is {winner!r}, expected {', '.join(WORDS)}")
     if first == second:
         raise BadFormat(f"{first} against itself, expected two models")
+    check_columns(values)
+    columns = {name: value for name, value in values.items() if name not in REQUIRED}
+    return ArenaBattle(first, second, winner, columns, line)
+
+
+def check_columns(values: JsonDict) -> None:
+    """Raise `BadFormat`, without a place, for a topic, voter or aspect that is none, or two that differ."""
     if values.get("aspect", ASPECTS[0]) not in ASPECTS:
         raise BadFormat(f"aspect is {values['aspect']!r}, expected {' or '.join(ASPECTS)}")
     for keys in (TOPIC_KEYS, VOTER_KEYS):
         _check_ids(values, keys)
-    columns = {name: value for name, value in values.items() if name not in REQUIRED}
-    return ArenaBattle(first, second, winner, columns, line)
 
 
 def _check_ids(values: JsonDict, keys: tuple[str, ...]) -> None:

@@ -26,6 +26,7 @@ from grading.formats.assessments import ASSESSMENTS
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
+from grading.formats.ragdoll_battles import RAGDOLL_BATTLES
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
 from grading.formats.responses.conversion import FORMATS as RESPONSES
 from grading.formats.support_labels import LABELLED_ANSWERS
@@ -45,6 +46,7 @@ FORMATS: tuple[Format, ...] = (
     AUTOJUDGE_ANNOTATE,
     *events.FORMATS,
     *battles.FORMATS,
+    RAGDOLL_BATTLES,
     LABELLED_ANSWERS,
     ASSESSMENTS,
     *official.FORMATS,

@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 from django.utils import timezone
 
-from grading.formats.battles import ASPECTS, WORD_OF, ArenaBattle
+from grading.formats.battles import WORD_OF, ArenaBattle
 from grading.formats.events import Verdict as VerdictOfFile
 from rubricweb.accounts.models import User
 from rubricweb.arena.actions import EVENT
@@ -26,7 +26,7 @@ from rubricweb.corpus.import_base import FilePosition, fitting_id, fitting_name
 from rubricweb.corpus.import_runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pseudonyms import Naming
-from rubricweb.grades.import_ratings import USERNAME_CHARS, Kinds, WorkOfPeople, in_portions
+from rubricweb.grades.import_ratings import NO_AUTHOR, USERNAME_CHARS, Kinds, WorkOfPeople, in_portions
 
 NO_TOPIC = "no-question-id"
 """The topic of battles that name none: all of them are votes on one topic, so that nothing is sure."""
@@ -63,11 +63,12 @@ class BattleImporter:
     def read(self, path: Path, battles: Iterable[ArenaBattle], *, voter: str = "") -> None:
         """Import all battles of a file; `voter` voted where a line names nobody.
 
-        Raises BadFormat for a vote of nobody, and for one on evidence alone.
+        Lines without a verdict are left out. Raises BadFormat for a vote of nobody.
         """
         locked_arena(self._work.collection)
         repeated: Counter[str] = Counter()
-        votes = [self._vote(path, line, voter, repeated) for line in battles]
+        lines = list(battles)
+        votes = [self._vote(path, line, voter, repeated) for line in lines if line.winner]
         here: set[UUID] = set()
         kept = Vote.objects.filter(battle__collection=self._work.collection)
         for uids in in_portions(vote.uid for vote in votes):
@@ -78,20 +79,22 @@ class BattleImporter:
             self._work.tally.of(kind).unchanged += len(votes) - len(fresh)
         self._add(fresh)
         self._note(path, votes)
+        if undecided := len(lines) - len(votes):
+            self._work.tally.note(f"{path.name}: lines without a verdict, which are no votes: {undecided:,}")
         events.publish_on_commit(self._work.collection.channel, EVENT)
 
     def _vote(self, path: Path, line: ArenaBattle, voter: str, repeated: Counter[str]) -> _NewVote:
         at = FilePosition(path, line.line)
-        if line.columns.get("aspect", ASPECTS[0]) != ASPECTS[0]:
-            problem = "a vote on evidence, which stands beside one on the answer"
-            raise at.error(f"{problem}: expected votes on answers, or the JSON lines of a vote board")
         name = line.voter or voter
         if not name:
-            raise at.error("no judge, expected a column judge or voter, or the name of the voter (--voter)")
+            raise at.error(
+                f"{NO_AUTHOR}: no column judge or voter says who voted, expected one of them or --voter NAME"
+            )
         for what in ("model_a", "model_b"):
             fitting_id(getattr(line, what), what=what, at=at, limit=TAG_LIMIT)
         fitting_name(name, what="the voter", at=at, limit=USERNAME_CHARS)
-        topic = self._work.topics.require(line.query_id or NO_TOPIC, at=at)
+        text = line.query if line.query_id else ""
+        topic = self._work.topics.require(line.query_id or NO_TOPIC, text=text, at=at)
         content = json.dumps([name, line.query_id, line.fields], sort_keys=True)
         repeated[content] += 1
         uid = uuid5(OF_LINES, f"{content} {repeated[content]}")
@@ -125,7 +128,7 @@ class BattleImporter:
                 )
             made = Battle.objects.bulk_create(rows)
             added = Vote.objects.bulk_create(
-                Vote(battle=battle, number=1, answer=vote.line.verdict.value, is_blind=True, uid=vote.uid)
+                Vote(battle=battle, number=1, is_blind=True, uid=vote.uid, **_verdict(vote.line))
                 for battle, vote in zip(made, batch, strict=True)
             )
             _set_times(added, batch)
@@ -140,10 +143,17 @@ class BattleImporter:
     def _note(self, path: Path, votes: Sequence[_NewVote]) -> None:
         counts = Counter(vote.voter.first_name for vote in votes)
         listed = ", ".join(f"{name} ({number:,})" for name, number in counts.items())
-        self._work.tally.note(f"{path.name}: {len(votes):,} votes by {listed}")
+        self._work.tally.note(
+            f"{path.name}: {len(votes):,} {'vote' if len(votes) == 1 else 'votes'} by {listed}"
+        )
         if bare := sum(not vote.line.query_id for vote in votes):
             problem = f"{bare:,} name no question_id and count as votes on one topic, {NO_TOPIC}"
             self._work.tally.note(f"{path.name}: {problem}")
+
+
+def _verdict(line: ArenaBattle) -> dict[str, str]:
+    """Return the fields of a vote: each line is on answers or on evidence alone."""
+    return {line.aspect: line.verdict.value}
 
 
 def _set_times(votes: Sequence[Vote], lines: Sequence[_NewVote]) -> None:

@@ -253,7 +253,7 @@ class Vote(models.Model):
     number = models.PositiveSmallIntegerField()
     """Counts the events of the battle, from 1; the last one holds."""
     answer = models.CharField(max_length=10, choices=Verdict, blank=True)
-    """Which answer is better; empty where the vote is taken back."""
+    """Which answer is better; empty where the vote is taken back, or a file has it on evidence alone."""
     evidence = models.CharField(max_length=10, choices=Verdict, blank=True)
     """Whose citations hold; empty too where neither answer cites anything."""
     is_withdrawn = models.BooleanField(default=False)
@@ -272,7 +272,7 @@ class Vote(models.Model):
             models.UniqueConstraint(fields=("battle", "uid"), name="vote_request_once_a_battle"),
             models.CheckConstraint(
                 condition=Q(is_withdrawn=True, answer="", evidence="")
-                | Q(is_withdrawn=False) & ~Q(answer=""),
+                | Q(is_withdrawn=False) & ~Q(answer="", evidence=""),
                 name="vote_says_something_or_is_withdrawn",
             ),
         )

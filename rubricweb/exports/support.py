@@ -12,6 +12,8 @@ from grading.formats.events import ModelLabel, PersonLabel, event_line
 from grading.formats.json_lines import encode_json
 from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.formats.support_labels import AnswerLabels, SentenceLabels, labelled_json
+from grading.formats.tables import DataTable, Value
+from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.types import FAILED, MISSING, Sentence
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus import convert
@@ -20,8 +22,10 @@ from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.exports.selectors import joined
 from rubricweb.leaderboards.board.files import PER_TOPIC
+from rubricweb.support.agreement import agreement
 from rubricweb.support.board import (
     NAMES,
+    RULES,
     Counting,
     Mean,
     answered_topics,
@@ -93,6 +97,46 @@ def _means(run_tag: str, means: tuple[Mean, Mean]) -> Iterator[LeaderboardRow]:
     for name, mean in zip(SCORES, means, strict=True):
         if mean.is_defined:
             yield LeaderboardRow(run_tag, ALL, name, mean.value)
+
+
+def board_table(collection: Collection, rater: SupportRater, counting: Counting) -> DataTable:
+    """Return the board, a run a row: each score with its interval and the ranks that the topics leave."""
+    standing = board(collection, rater, counting)
+    columns = [
+        column
+        for name in NAMES
+        for column in (name, f"{name}_low", f"{name}_high", f"{name}_rank_best", f"{name}_rank_worst")
+    ]
+    rows = tuple(
+        (row.run_tag, *_cells(row.precision), *_cells(row.recall), row.judged, row.missing)
+        for row in standing.rows
+    )
+    stated = (
+        ("labels", f"{rater.name}; {RULES[counting.rule]}"),
+        *(("order", each) for each in standing.ahead),
+    )
+    return DataTable(("run_tag", *columns, "labelled", "missing"), rows, stated)
+
+
+def _ends(interval: ConfidenceInterval) -> tuple[float, float]:
+    return interval.low, interval.high
+
+
+def _cells(mean: Mean) -> tuple[Value, ...]:
+    best, worst = mean.possible or (None, None)
+    return mean.value, mean.low, mean.high, best, worst
+
+
+def agreement_table(collection: Collection, rater: SupportRater) -> DataTable:
+    """Return how far people agree with the model, or with each one where the author is people."""
+    rows = [
+        (str(row.judge), name, condition.pairs, condition.exact, condition.kappa, *_ends(condition.interval))
+        for row in agreement(collection)
+        for name, condition in (("from scratch", row.from_scratch), ("after its label", row.post_edited))
+        if condition.pairs and rater.judge in (None, row.judge)
+    ]
+    columns = ("model", "people_labelled", "pairs", "same", "kappa", "kappa_low", "kappa_high")
+    return DataTable(columns, tuple(rows), (("intervals", "95 %, over topics"),))
 
 
 def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[AnswerLabels]:

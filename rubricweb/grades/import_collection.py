@@ -99,14 +99,13 @@ class ImportFiles:
     support: tuple[Path, ...] = ()
     """Flags, votes and labels of support from RubricWeb's Export, and those of NIST or RAGDoll by answer."""
     battles: tuple[Path, ...] = ()
-    voter: str = ""
-    """Who voted where a line of `battles` names nobody; empty refuses such lines."""
     authors: Mapping[Path, str] = field(default_factory=dict)
-    """Who made what is in files that name nobody, such as `judge_labels`: `people`, or a grader's name."""
+    """Who made what is in files that name nobody, such as `judge_labels`: `people`, or a grader's name.
+
+    For `battles` that is who voted where a line names nobody, for `nugget_grades` by default NUGGET_GRADER.
+    """
     after_prediction_of: str = ""
     """The model whose predictions these authors corrected; empty where they labelled from scratch."""
-    nugget_grader: str = NUGGET_GRADER
-    """Name of the grader of `nugget_grades`, which the files lack."""
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
     runs: Path | None = None
@@ -332,7 +331,7 @@ class _Import:
             importer.read(path, file_format.read(path))
         for path in self.files.battles:
             read = registry.recognise(path, Content.BATTLES).read(path)
-            importer_of(Content.BATTLES)(self.work).read(path, read, voter=self.files.voter)
+            importer_of(Content.BATTLES)(self.work).read(path, read, voter=self.files.authors.get(path, ""))
 
     def _read_grades(self) -> None:
         for path in self.files.graded:
@@ -362,7 +361,8 @@ class _Import:
             self._read_line(labelled.graded, at=at)
 
     def _read_nugget_grades(self, path: Path) -> None:
-        lines = graded_lines(path, llm=self.files.nugget_grader, response_of=self.responses.text_of)
+        llm = self.files.authors.get(path) or NUGGET_GRADER
+        lines = graded_lines(path, llm=llm, response_of=self.responses.text_of)
         for line in lines:
             self._read_line(line, at=FilePosition(path, line.line))
 

@@ -35,6 +35,8 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders
 
 USERNAME_CHARS = 150
+NO_AUTHOR = "no author"
+"""Beginning of the problem of a file that is read once somebody says whose work is in it."""
 _UNFIT = re.compile(r"[^\w.@+-]")
 
 Kinds = Mapping[str, tuple[type[Model], str]]

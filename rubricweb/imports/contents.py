@@ -13,7 +13,7 @@ from grading.formats.base import Content, Format
 from grading.formats.judge_qrels import QRELS, read_judge
 from grading.segmentation import PassagesOf
 from rubricweb.corpus.import_judgments import SeveralJudgments
-from rubricweb.grades.import_collection import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
+from rubricweb.grades.import_collection import DEFAULT_BANK, ImportFiles
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import, ImportFile
 
@@ -95,10 +95,6 @@ class ImportOptions:
     """Cut documents into windows of sentences."""
     candidates_run: str = ""
     """The run that the order of candidates in reranker requests makes; empty for none."""
-    voter: str = ""
-    """Who voted where a line of battles names nobody; empty refuses such lines."""
-    nugget_grader: str = NUGGET_GRADER
-    """Who made grades of nuggets, which their files do not say."""
     scale: int | None = None
     """Highest label of judges' qrels; None for the highest in the files."""
     after_prediction_of: str = ""
@@ -138,8 +134,6 @@ def files_of(batch: Import) -> ImportFiles:
         passages_of=PassagesOf(options.passages_of),
         is_segmenting=options.is_segmenting,
         candidates_run=options.candidates_run,
-        nugget_grader=options.nugget_grader,
-        voter=options.voter,
         authors=authors,
         scale=options.scale,
         after_prediction_of=options.after_prediction_of,

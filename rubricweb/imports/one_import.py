@@ -16,7 +16,7 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.corpus.import_runs import TAG_LIMIT
 from rubricweb.corpus.models import Response
-from rubricweb.grades.import_collection import DEFAULT_BANK, NUGGET_GRADER
+from rubricweb.grades.import_collection import DEFAULT_BANK
 from rubricweb.grades.import_grades import NAME_LIMIT
 from rubricweb.imports import access, actions, contents, queries, undo
 from rubricweb.imports.contents import ImportOptions
@@ -34,7 +34,7 @@ class OptionsForm(forms.Form):
         label="Rubric",
         max_length=80,
         initial=DEFAULT_BANK,
-        help_text="Receives the questions and nuggets of bank files.",
+        help_text="Receives the questions and nuggets of the files.",
     )
     judgments = forms.ChoiceField(
         label="Several judgments of a passage",
@@ -80,18 +80,6 @@ class OptionsForm(forms.Form):
         help_text="For reranker requests: makes a run of this name from the order of the candidates. "
         "Empty: no run.",
     )
-    nugget_grader = forms.CharField(
-        label="Grader of the nuggets",
-        required=False,
-        max_length=200,
-        help_text="The model that gave the grades, which the file does not name.",
-    )
-    voter = forms.CharField(
-        label="Voter of the battles",
-        required=False,
-        max_length=150,
-        help_text="The person or model that voted, where a line of the file names no judge.",
-    )
     scale = forms.IntegerField(
         label="Highest label of the judges",
         required=False,
@@ -119,9 +107,6 @@ class OptionsForm(forms.Form):
         if run_tag and not is_one_word(run_tag):
             raise ValidationError("The name of a run is one word, without white space.")
         return run_tag
-
-    def clean_nugget_grader(self) -> str:
-        return self.cleaned_data["nugget_grader"] or NUGGET_GRADER
 
     def clean_bank_name(self) -> str:
         name: str = self.cleaned_data["bank_name"]

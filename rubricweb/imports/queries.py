@@ -6,28 +6,44 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grading.formats import battles
+from grading.formats import registry
 from grading.formats.assessments import ASSESSMENTS
 from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
+from grading.formats.base import Content
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.support_labels import LABELLED_ANSWERS
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
+from rubricweb.grades.import_collection import NUGGET_GRADER
+from rubricweb.grades.import_ratings import NO_AUTHOR
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
 
 SHOWN_IMPORTS = 100
+AUTHORLESS = "whose?"
 ORDER = ("topics", "passages", "pooled", "runs", "rankings", "judgments", "banks", "items", "grades")
 """Kinds whose rows are counted before an import; others come after them."""
-WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "revisions": "wordings"}
+WORDS = {
+    "pooled": "passages in pools",
+    "revisions": "wordings",
+    "banks": "rubrics",
+    "support_judges": "models with labels",
+    "support_events": "labels of support by people",
+    "support_labels": "labels of support by models",
+}
 
 AUTHOR_HELP = {
-    QRELS: "Name a judge to import labels of a grader. Empty: human judgments.",
-    ASSIGNED: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: nuggets alone.",
-    GRADED_RUBRIC: f"{PEOPLE}, or the name of a grader, to import answers and grades. Empty: criteria alone.",
-    ASSESSMENTS.name: f"{PEOPLE}, or the name of a grader. The file does not say whose assessments it has.",
-    LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a grader. The file does not say whose labels it has.",
+    QRELS: "The name of a model, if its labels these are. Empty: judgments of people.",
+    ASSIGNED: f"{PEOPLE}, or the name of a model, to import answers and grades. Empty: nuggets alone.",
+    GRADED_RUBRIC: f"{PEOPLE}, or the name of a model, to import answers and grades. Empty: criteria alone.",
+    ASSESSMENTS.name: f"{PEOPLE}, or the name of a model. The file does not say whose assessments it has.",
+    LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a model. The file does not say whose labels it has.",
+    NUGGET_GRADES.name: f"The name of the model that graded. Empty: {NUGGET_GRADER}.",
+    **dict.fromkeys(
+        (each.name for each in registry.of_content(Content.BATTLES)),
+        "The person or model that voted, where a line names no judge.",
+    ),
 }
 """By format of a file that does not say who made it."""
 
@@ -66,6 +82,8 @@ class FileRow:
     def state(self) -> str:
         if self.file.is_left_out and self.file.is_kept:
             return "excluded"
+        if self.lacks_author:
+            return AUTHORLESS
         if self.problem:
             return "which format?" if self.file.fitting_formats else "refused"
         return "read" if self.file.format else "waits"
@@ -79,6 +97,12 @@ class FileRow:
             for file_format in contents.takeable()
             if file_format.name in fitting
         ]
+
+    @property
+    def lacks_author(self) -> bool:
+        """Whether it is read as it is once somebody names its author."""
+        needs_one = self.file.format == LABELLED_ANSWERS.name and not self.file.author
+        return (needs_one and not self.file.problem) or self.problem.startswith(NO_AUTHOR)
 
     @property
     def takes_author(self) -> bool:
@@ -128,16 +152,13 @@ class Batch:
         return sum(file.state == "which format?" for file in self.files)
 
     @property
+    def authorless(self) -> int:
+        """Files whose author a person has to name first."""
+        return sum(file.state == AUTHORLESS for file in self.files)
+
+    @property
     def taken(self) -> int:
         return sum(file.state == "read" for file in self.files)
-
-    @property
-    def has_nugget_grades(self) -> bool:
-        return any(file.file.format == NUGGET_GRADES.name for file in self.files)
-
-    @property
-    def has_battles(self) -> bool:
-        return any(file.file.format in {each.name for each in battles.FORMATS} for file in self.files)
 
     @property
     def has_judges(self) -> bool:
@@ -151,7 +172,8 @@ class Batch:
     def is_ready(self) -> bool:
         """Whether it can be imported as it was checked."""
         is_checked = self.row.step == Import.Step.CHECK and self.row.state == Import.State.DONE
-        return bool(is_checked and self.taken and not self.refused and not self.unclear and not self.problem)
+        is_open = self.refused or self.unclear or self.authorless or self.problem
+        return bool(is_checked and self.taken and not is_open)
 
     @property
     def changes(self) -> bool:
@@ -160,8 +182,8 @@ class Batch:
 
 def batch_of(row: Import) -> Batch:
     files = list(row.files.all())
-    notes = {file.pk: tuple(_of_file(row.notes, file)) for file in files}
-    of_files = {note for listed in notes.values() for note in listed}
+    of_files = {note for file in files for note in _of_file(row.notes, file)}
+    notes = {file.pk: tuple(_without_name(row.notes, file)) for file in files}
     blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
     labels = {file_format.name: file_format.label for file_format in contents.takeable()}
     questions = Counter(file.question for file in files if file.question and not file.is_left_out)
@@ -241,6 +263,11 @@ def _label(kind: str) -> str:
 
 def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:
     return [note for note in notes if note.startswith((f"{_base(file)}: ", f"{_base(file)} "))]
+
+
+def _without_name(notes: Iterable[str], file: ImportFile) -> list[str]:
+    """Return the notes of a file as they stand below its name."""
+    return [note.removeprefix(f"{_base(file)}: ") for note in _of_file(notes, file)]
 
 
 def _base(file: ImportFile) -> str:

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model, QuerySet, Sum
+from django.db.models import Sum
 
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
 from grading.formats.base import Format
 from grading.formats.reading import lines
-from rubricweb.banks.models import Item
-from rubricweb.corpus.models import Collection, Judgment, Pooled
+from rubricweb.corpus.models import Collection
 from rubricweb.grades.import_collection import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import contents, staging, undo
@@ -154,20 +153,14 @@ def _size(files: Iterable[ImportFile]) -> int:
 
 
 def totals(collection: Collection) -> dict[str, int]:
-    """Return how many rows the collection has, by kind, as imports name them."""
-    of_topics: dict[str, QuerySet[Model]] = {
-        "pooled": Pooled.objects.filter(topic__collection=collection),
-        "judgments": Judgment.objects.filter(topic__collection=collection),
-        "items": Item.objects.filter(bank__collection=collection),
-    }
+    """Return how many rows the collection has, by kind, as imports name them; grades by their stamps."""
     stamps = MatrixStamp.objects.filter(topic__collection=collection)
-    return {
-        "topics": collection.topics.count(),
-        "passages": collection.passages.count(),
-        "runs": collection.runs.count(),
-        "banks": collection.banks.count(),
-        "grades": stamps.aggregate(number=Sum("grades"))["number"] or 0,
-    } | {kind: rows.count() for kind, rows in of_topics.items()}
+    counted = {
+        kind: model._base_manager.filter(**{path: collection}).count()
+        for kind, (model, path) in undo.kinds().items()
+        if kind != "grades"
+    }
+    return counted | {"grades": stamps.aggregate(number=Sum("grades"))["number"] or 0}
 
 
 def write(lease: Lease[Import]) -> None:

@@ -38,6 +38,8 @@ NOTE = 56
 LEVELS_LEFT, LEVELS_RIGHT, LEVELS_TOP, DEEP = 42, 350, 16, 200
 APART = 9
 """Units between the marks of two series above one level."""
+WIDER = 16
+"""Units that a label of capitals takes beyond those of `shortened`."""
 EQUAL = 5e-4
 """Smaller differences are hollow dots."""
 
@@ -185,7 +187,7 @@ def dot_rows(
         body.append(text(x(tick), ROW_TOP - 6, tick_label(tick, ticks), "middle"))
     for place, row in enumerate(rows):
         y = ROW_TOP + ROW_HEIGHT * (place + 0.5)
-        body.append(text(names, y + 4, shortened(row.label, names), "end name"))
+        body.append(text(names, y + 4, shortened(row.label, names - WIDER), "end name"))
         if row.value is None:
             continue
         ends = "" if row.low is None or row.high is None else f" ({row.low:z.3f} to {row.high:z.3f})"

@@ -32,7 +32,7 @@ from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.leaderboards.actions import Document, document_of, publish_document
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.releases import boards, parts, readme
+from rubricweb.releases import boards, parts, readme, support
 from rubricweb.releases.models import Release
 from rubricweb.releases.parts import Contents, Names, Part, ReleaseFile, ReleaseOptions, contents_of
 from rubricweb.webhooks import actions as webhooks
@@ -52,6 +52,7 @@ PARTS: tuple[Part, ...] = (
     parts.PROMPTS,
     parts.GRADES,
     parts.RUNS,
+    support.SUPPORT,
     boards.QRELS,
     boards.BOARDS,
     boards.AGREEMENT,

@@ -197,7 +197,7 @@ def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
     def write(path: Path) -> None:
         export.write(path)
         if ending != "tsv":
-            _sort_keys(path)
+            sort_keys(path)
 
     label = next(topic_format.label for topic_format in FORMATS if topic_format.name == export.format_name)
     yield ReleaseFile(f"topics/topics.{ending}", write, f"the topics, as {label}", lost)
@@ -219,7 +219,7 @@ def _bank_file(bank: Bank, export: BankExport, lost: tuple[str, ...]) -> Iterato
         if export.refusals:
             raise BadFormat(f"{export.dialect.label} cannot hold this rubric: {export.refusals[0]}")
         path.write_bytes(export.content())
-        _sort_keys(path)
+        sort_keys(path)
 
     lost = (*lost, *_grouped((*export.losses, *export.warnings)))
     yield ReleaseFile(f"banks/{joined(bank.name, export.dialect.name)}.jsonl", write, about, lost)
@@ -307,7 +307,7 @@ def _responses(run: Run, name: str, contents: Contents) -> ReleaseFile:
 
     def write(path: Path) -> None:
         write_responses(path, responses, dialect, texts)
-        _sort_keys(path)
+        sort_keys(path)
 
     lost = tuple(
         f"{response.query_id}: {loss}"
@@ -345,7 +345,7 @@ def _write_text(path: Path, *, lines: list[str]) -> None:
     write_lines(path, (line.encode() for line in lines))
 
 
-def _sort_keys(path: Path) -> None:
+def sort_keys(path: Path) -> None:
     """Order the keys of every object: PostgreSQL does not keep the order in which a file had them."""
     rows = [json.loads(row) for row in path.read_bytes().split(b"\n") if row.strip()]
     written = (json.dumps(row, ensure_ascii=False, sort_keys=True).encode() for row in rows)

@@ -20,6 +20,7 @@ from grading.support import JudgedCitations
 from grading.support.scores import UNKNOWN, SupportRule, SupportScore, support_score
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.grades.scoring import RankIntervals, rank_intervals, span
 from rubricweb.support.labels import PlacedLabels, SupportRater, cited, placed_labels, raters
 
 SOURCE = "support"
@@ -59,6 +60,8 @@ class Mean:
     high: float
     """NaN where `mean_intervals` has none."""
     topics: int
+    possible: tuple[int, int] | None = None
+    """First and last rank that the topics leave possible; None without a value or with too few topics."""
 
     @property
     def is_defined(self) -> bool:
@@ -67,6 +70,10 @@ class Mean:
     @property
     def has_interval(self) -> bool:
         return not np.isnan(self.low)
+
+    @property
+    def ranks(self) -> str:
+        return span(*self.possible) if self.possible else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,8 @@ class SupportBoard:
     """Citations without a label whose sentence or document has no text here."""
     unfitting: int
     """Imported labels of answers that have changed since."""
+    ahead: tuple[str, ...]
+    """A sentence a score, on who is clearly ahead."""
 
     @property
     def judged(self) -> int:
@@ -144,14 +153,38 @@ def board(collection: Collection, rater: SupportRater, counting: Counting) -> Su
     names = run_names(collection)
     labelled = [run_id for run_id in names if run_id in scores]
     topics = answered_topics(scores)
-    means = [_means(score_table(scores, labelled, topics, name, counting)) for name in NAMES]
+    tables = {name: score_table(scores, labelled, topics, name, counting) for name in NAMES}
+    intervals = {name: rank_intervals(table) for name, table in tables.items()}
+    means = [_means(table, intervals[name]) for name, table in tables.items()]
     rows = [
         _row(run_id, names[run_id], list(scores[run_id].values()), precision, recall)
         for run_id, precision, recall in zip(labelled, *means, strict=True)
     ]
     rows.sort(key=lambda row: (-undefined_last(row.precision.value), row.run_tag))
-    unsaid = cited(collection).unsaid
-    return SupportBoard(tuple(rows), unsaid, _unreadable(collection, labels, counting.rule), labels.unfitting)
+    tags = [names[run_id] for run_id in labelled]
+    return SupportBoard(
+        tuple(rows),
+        cited(collection).unsaid,
+        _unreadable(collection, labels, counting.rule),
+        labels.unfitting,
+        tuple(filter(None, (_ahead(name, ranked, tags) for name, ranked in intervals.items()))),
+    )
+
+
+def _ahead(name: str, ranked: RankIntervals | None, tags: Sequence[str]) -> str:
+    """Return who is first, and how many are not clearly behind; empty where nothing is scored."""
+    if ranked is None or not ranked.order.has_mean.any():
+        return ""
+    if not ranked.can_tell:
+        return f"{name.capitalize()}: with {ranked.topics} topics no run can be clearly ahead."
+    first = [tags[run] for run in ranked.order.first]
+    more = int(ranked.order.not_behind_first.sum()) - len(first)
+    if len(first) > 1:
+        return f"{name.capitalize()}: {len(first)} runs are first with the same score."
+    behind = (
+        f"{more} more {'is' if more == 1 else 'are'} not clearly behind" if more else "clearly ahead of all"
+    )
+    return f"{name.capitalize()}: {first[0]} is first, {behind}."
 
 
 def run_names(collection: Collection) -> dict[int, str]:
@@ -189,16 +222,17 @@ def answered_topics(scores: Scores) -> list[int]:
     return sorted({topic for of_run in scores.values() for topic in of_run})
 
 
-def _means(table: NDArray[np.float64]) -> list[Mean]:
+def _means(table: NDArray[np.float64], ranked: RankIntervals | None) -> list[Mean]:
+    """Return the mean of each row of a table (runs, topics), with its interval within 0 and 1."""
     intervals = mean_intervals(table)
-    return [_mean(values, intervals.low[row], intervals.high[row]) for row, values in enumerate(table)]
-
-
-def _mean(values: NDArray[np.float64], low: float, high: float) -> Mean:
-    defined = values[~np.isnan(values)]
-    return Mean(
-        float(defined.mean()) if defined.size else float("nan"), float(low), float(high), defined.size
-    )
+    low, high = np.clip(intervals.low, 0.0, 1.0), np.clip(intervals.high, 0.0, 1.0)
+    means = []
+    for row, values in enumerate(table):
+        defined = values[~np.isnan(values)]
+        possible = ranked.possible(row) if ranked and ranked.can_tell and defined.size else None
+        value = float(defined.mean()) if defined.size else float("nan")
+        means.append(Mean(value, float(low[row]), float(high[row]), defined.size, possible))
+    return means
 
 
 def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean, recall: Mean) -> SupportRow:

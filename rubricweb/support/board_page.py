@@ -44,6 +44,8 @@ DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 
 PAGE = "support/board.html"
 SHOWN_FAILURES = 20
+NAMES_WIDTH = 180
+"""Of the names of runs in the pictures, which begin with their teams."""
 ZERO = "zero"
 CHOICES = {
     "citations": {rule.value: label for rule, label in RULES.items()},
@@ -255,7 +257,8 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
             for mean, run_tag, run_id in sorted(means, key=lambda scored: -scored[0].value)
         ]
         if rows:
-            plot = dot_rows(rows, name=name, sentence=f"{title} of {len(rows)} runs", axis=title.lower())
+            sentence, axis = f"{title} of {len(rows)} runs", title.lower()
+            plot = dot_rows(rows, name=name, sentence=sentence, axis=axis, names=NAMES_WIDTH)
             pictures.append(Picture(name, title, subtitle, plot))
     return pictures
 

@@ -17,7 +17,7 @@ from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitt
 from rubricweb.corpus.import_passages import ID_LIMIT
 from rubricweb.corpus.import_runs import renamed_note, tag_of
 from rubricweb.corpus.models import Response, Topic
-from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
+from rubricweb.grades.import_ratings import NO_AUTHOR, Kinds, WorkOfPeople
 from rubricweb.support.labels import PEOPLE, Citation, imported
 from rubricweb.support.models import IMPORTED, LabelledAnswer, SupportEvent, SupportJudge, SupportLabel
 
@@ -200,8 +200,8 @@ class AnswerImporter:
         at, name = FilePosition(path, 1), self._work.authors.get(path, "")
         if not name:
             raise at.error(
-                "labels without an author, which the file does not name, "
-                "expected people or a model's name (--by, or By beside the file)"
+                f"{NO_AUTHOR}: the file does not say whose labels it has, "
+                f"expected {PEOPLE} or a model's name (--by)"
             )
         if after := self._work.after_prediction_of:
             fitting_name(after, what="the name of what predicted", at=at, limit=LIMITS["llm"])

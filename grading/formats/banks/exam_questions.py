@@ -186,7 +186,9 @@ def _generated(query_id: str, facet_id: str, entry: Any) -> Iterator[BankItem]:
     facet_text, _ = optional_text(entry, "facet"), optional_text(entry, "title")
     seen: set[str] = set()
     for number, question in enumerate(entry["questions"]):
-        text = _unnumbered(text_of(question, "", f"{place}.questions[{number}]"))
+        if not isinstance(question, str) or not question.strip():
+            raise BadFormat(f"{place}.questions[{number}] is {brief(question)}, expected text")
+        text = _unnumbered(question)
         if not text:
             raise BadFormat(
                 f"{place}.questions[{number}] is {brief(question)}, expected text after the number"

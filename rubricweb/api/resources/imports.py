@@ -112,8 +112,6 @@ class OptionsDocument(serializers.Serializer[Any]):
     passages_of = serializers.CharField(required=False)
     is_segmenting = serializers.BooleanField(required=False)
     candidates_run = serializers.CharField(required=False, allow_blank=True)
-    nugget_grader = serializers.CharField(required=False, allow_blank=True, max_length=200)
-    voter = serializers.CharField(required=False, allow_blank=True, max_length=150)
     scale = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=MAX_RATING)
     after_prediction_of = serializers.CharField(required=False, allow_blank=True, max_length=200)
     replace = serializers.BooleanField(required=False)

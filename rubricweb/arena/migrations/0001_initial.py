@@ -326,7 +326,10 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("answer", ""), ("evidence", ""), ("is_withdrawn", True)),
-                            models.Q(("is_withdrawn", False), models.Q(("answer", ""), _negated=True)),
+                            models.Q(
+                                ("is_withdrawn", False),
+                                models.Q(("answer", ""), ("evidence", ""), _negated=True),
+                            ),
                             _connector="OR",
                         ),
                         name="vote_says_something_or_is_withdrawn",

@@ -1,7 +1,11 @@
-"""Random damage to files: to their bytes, and to the values in their JSON."""
+"""Random damage to files: to their bytes, and to the values in their JSON.
+
+`make test-fuzz` damages every file 10,000 times; the other tests do so a few hundred times.
+"""
 
 import gzip
 import json
+import os
 import random
 from collections.abc import Iterator
 from copy import deepcopy
@@ -43,6 +47,11 @@ VALUES += [
     {"text": "A."},
     {"id": "d1", "text": "A."},
 ]
+
+
+def mutations(usual: int) -> int:
+    """Number of times that a test damages its file: TEST_MUTATIONS, where that is set."""
+    return int(os.environ.get("TEST_MUTATIONS") or usual)
 
 
 def damaged(path: Path, chance: random.Random) -> Iterator[bytes]:

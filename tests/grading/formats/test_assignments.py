@@ -4,18 +4,19 @@ import copy
 import json
 import random
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
 from grading.errors import BadFormat
 from grading.formats.assignments import in_order, read_assigned, read_assignment_file, write_assigned
 from grading.types import Outcome
-from tests.grading.formats.mutations import damaged
+from tests.grading.formats.mutations import damaged, mutations
+from tests.grading.formats.samples import FOLDER
 
-SAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "assigned_answers.jsonl"
+SAMPLE = FOLDER / "assigned_answers.jsonl"
+GRADED = FOLDER / "banks" / "ragdoll_graded.jsonl"
 LINES = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
-MUTATIONS = 300
+MUTATIONS = mutations(300)
 
 
 def changed(number, **values):
@@ -95,9 +96,10 @@ def test_the_old_word_for_failed_is_read(tmp_path):
     assert answer.grades("judge")[0].outcome is Outcome.FAILED
 
 
-def test_damaged_files_are_refused_with_their_place(tmp_path):
+@pytest.mark.parametrize("sample", [SAMPLE, GRADED], ids=lambda path: path.name)
+def test_damaged_files_are_refused_with_their_place(sample, tmp_path):
     file, refusals = tmp_path / "damaged", []
-    for content in islice(damaged(SAMPLE, random.Random(SAMPLE.name)), MUTATIONS):
+    for content in islice(damaged(sample, random.Random(sample.name)), MUTATIONS):
         file.write_bytes(content)
         try:
             write_assigned(tmp_path / "again", read_assignment_file(file))

@@ -183,6 +183,7 @@ CRITERION = {"requirement": "a"}
             {"q1": {"f1": {"questions": ["1. Why?", "2. "]}}},
             "'q1'['f1'].questions[1] is '2. ', expected text after the number",
         ),
+        ({"q1": {"f1": {"questions": [{"": "Why?"}]}}}, "questions[0] is {'': 'Why?'}, expected text"),
         (
             {"q1": {"f1": {"questions": ["Why?"]}, "f2": {}}},
             "'q1'['f2'] is {}, expected {title, facet, questions",

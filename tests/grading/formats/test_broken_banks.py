@@ -20,6 +20,7 @@ from grading.formats.banks import (
 )
 from grading.formats.banks.records import MAX_DEPTH
 from grading.formats.ids import item_id
+from tests.grading.formats.mutations import mutations
 from tests.grading.formats.test_bank_dialects import FILES, FOLDER
 
 
@@ -183,8 +184,8 @@ def test_an_empty_folder(tmp_path):
         bank_files(tmp_path)
 
 
-MUTATIONS = 400
-"""Of each file; for a longer search make it larger."""
+MUTATIONS = mutations(400)
+"""Of each file."""
 BYTES = b'{}[]",:0123456789-.eE \\u\x00\xff\ntrufalsn'
 
 

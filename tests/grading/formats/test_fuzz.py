@@ -8,10 +8,10 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats import registry
-from tests.grading.formats.mutations import damaged
+from tests.grading.formats.mutations import damaged, mutations
 from tests.grading.formats.samples import READ
 
-MUTATIONS = 150
+MUTATIONS = mutations(150)
 
 
 @pytest.mark.parametrize(("path", "name"), READ, ids=lambda value: getattr(value, "name", value))

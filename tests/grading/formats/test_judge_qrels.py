@@ -10,11 +10,11 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats.judge_qrels import FILE_MD5, SCALES, judge_lines, read_judge, scale_of_files
-from tests.grading.formats.mutations import damaged
+from tests.grading.formats.mutations import damaged, mutations
 
 SAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "judgments.qrels"
 TEXT = "t1 0 d1 3\nt2 0 d1 0\nt1 0 d2 1\nt1 0 d1 3\n"
-MUTATIONS = 300
+MUTATIONS = mutations(300)
 
 
 def judge(folder, text=TEXT, name="judge.qrels"):

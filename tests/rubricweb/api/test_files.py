@@ -163,7 +163,7 @@ def test_a_script_names_the_author_of_a_file_and_its_format(collection, owner, s
     work_on("import", batch["id"])
     document = script.get(at).json()
     assert (document["is_ready"], document["files"][0]["takes_author"]) == (False, True)
-    assert "labels without an author" in document["files"][0]["problem"]
+    assert "no author" in document["files"][0]["problem"]
     named = script.patch(file_at, {"author": " my  judge "}, format="json")
     assert (named.status_code, named.json()["files"][0]["author"]) == (202, "my judge")
     work_on("import", batch["id"])

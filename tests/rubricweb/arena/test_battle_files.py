@@ -11,8 +11,9 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Verdict
 from rubricweb.arena.board import vote_board
 from rubricweb.arena.models import Battle, Vote
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.import_collection import ImportFiles, import_collection
+from tests.grading.formats.samples import FOLDER
 from tests.rubricweb.arena.conftest import voted
 from tests.rubricweb.markup import markup
 
@@ -29,10 +30,10 @@ ann-1,ann-2,model_a,t3,other,
 """By hand: of 3 battles ann-1 won 2 against ann-2; 1.5 of 2 against ann-3; ann-2 half of 2 against ann-3."""
 
 
-def imported(tmp_path, text=ROWS, slug="arena", name="battles.csv", **files):
+def imported(tmp_path, text=ROWS, slug="arena", name="battles.csv", voter=""):
     path = tmp_path / name
     path.write_text(text)
-    return import_collection(slug, files=ImportFiles(battles=(path,), **files), by=None)
+    return import_collection(slug, files=ImportFiles(battles=(path,), authors={path: voter}), by=None)
 
 
 def output(*arguments):
@@ -138,11 +139,52 @@ def test_file_votes_count_beside_those_on_answers_and_say_where_they_are_from(
     assert words == {"secretbeta": 3, "new": None}
 
 
+def test_our_votes_on_evidence_come_in_again_beside_those_on_answers(
+    collection, topics, runs, assessor, tmp_path
+):
+    voted(assessor, topics[0], runs[0], runs[1], "left", "right")
+    voted(assessor, topics[1], runs[0], runs[1], "tie", "both_bad")
+    paths = [tmp_path / f"{verdict}.csv" for verdict in Verdict]
+    for verdict, path in zip(Verdict, paths, strict=True):
+        call_command("export_battles", "autumn", "--on", verdict, "--out", path, stderr=io.StringIO())
+    summary = import_collection("other", files=ImportFiles(battles=tuple(paths)), by=None)
+    assert (summary.counts["votes"].new, summary.counts["topics"].new) == (4, 2)
+    other = Collection.objects.get(slug="other")
+    for verdict, path in zip(Verdict, paths, strict=True):
+        before, after = (vote_board(each, verdict) for each in (collection, other))
+        assert (after.votes, after.both_bad) == (before.votes, before.both_bad)
+        assert [row.bradley_terry for row in after.rows] == [row.bradley_terry for row in before.rows]
+        assert output("other", "--on", verdict) == list(csv.DictReader(path.read_text().splitlines()))
+    assert not import_collection("other", files=ImportFiles(battles=tuple(paths)), by=None).has_changed
+
+
+@pytest.mark.django_db
+def test_judgments_of_ragdoll_are_votes_of_their_model(tmp_path):
+    files = ImportFiles(battles=(FOLDER / "arena_judgments.jsonl",))
+    summary = import_collection("arena", files=files, by=None)
+    assert {kind: summary.counts[kind].new for kind in ("topics", "runs", "votes")} == {
+        "topics": 2,
+        "runs": 3,
+        "votes": 3,
+    }
+    assert "arena_judgments.jsonl: 3 votes by made-judge (low) (3)" in summary.notes
+    assert "arena_judgments.jsonl: lines without a verdict, which are no votes: 1" in summary.notes
+    assert Topic.objects.get(query_id="q2").text == "When is low water?"
+    rows = output("arena")
+    assert [(row["model_a"], row["winner"], row["judge"]) for row in rows] == [
+        ("tide-2", "model_a", "made-judge (low)"),
+        ("tide-1", "model_b", "made-judge (low)"),
+        ("tide-1", "tie", "made-judge (low)"),
+    ]
+    assert next((row["question_id"], row["raw_output"]) for row in rows) == ("q1", "[[A]]")
+    assert not import_collection("arena", files=files, by=None).has_changed
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("model_a,model_b,winner\na,b,tie\n", "battles.csv:2: no judge, expected a column judge or voter"),
-        ("model_a,model_b,winner,judge,aspect\na,b,tie,j,evidence\n", "battles.csv:2: a vote on evidence"),
+        ("model_a,model_b,winner\na,b,tie\n", "battles.csv:2: no author: no column judge or voter"),
+        ("model_a,model_b,winner,judge,aspect\na,b,tie,j,style\n", "battles.csv:2: aspect is 'style'"),
         ("model_a,model_b,winner,judge\na,b,tie,j\na,b c,tie,j\n", "battles.csv:3: model_b is 'b c'"),
         ("model_a,model_b,winner,judge\na,b,tie,j\na,b,A,j\n", "battles.csv:3: winner is 'A'"),
     ],

@@ -203,7 +203,7 @@ class Both:
         """Import what was checked both ways; return what was noted."""
         file = batch.files.get()
         page = self.page(batch)
-        assert all(note in page for note in batch.notes)
+        assert all(note.removeprefix(f"{file.name}: ") in page for note in batch.notes)
         document = self.command(file.name, content, file.format, *arguments)
         made = self.start(batch)
         assert made.is_imported, made.problem

@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.db import OperationalError
@@ -14,7 +13,6 @@ from django.utils import timezone
 
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.models import GraderConfig
 from rubricweb.imports import actions, staging, worker
 from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
@@ -25,7 +23,6 @@ from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
-FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 GRADED = json.dumps(["t1", [passage("d1", rated({uid(RED): 5})), passage("d2", rated({uid(RED): 0}))]])
 BANK = json.dumps(bank_line(RED, FALL))
 ALL = {"queries.json": QUERIES, "graded.jsonl": GRADED, "bank.jsonl": BANK, "a.run": RUN, "q.txt": QRELS}
@@ -201,17 +198,6 @@ def test_the_order_of_candidates_can_be_a_run(upload, started):
     assert started(batch, candidates_run="reranked").is_imported
     run = Collection.objects.get().runs.get()
     assert (run.run_tag, run.rankings.get().doc_ids) == ("reranked", ["d1", "d2"])
-
-
-def test_the_grader_of_nuggets_is_asked_where_a_file_needs_it(upload, client, started):
-    content = (FORMATS / "nugget_grades.jsonl").read_text(encoding="utf-8")
-    batch = upload({"grades.jsonl": content})
-    assert "Grader of the nuggets" in markup(client.get(batch.get_absolute_url()))
-    started(batch, nugget_grader="judge a")
-    assert started(batch, nugget_grader="judge a").is_imported
-    assert set(GraderConfig.objects.values_list("llm", flat=True)) == {"judge a"}
-    other = upload({"queries.json": QUERIES})
-    assert "Grader of the nuggets" not in markup(client.get(other.get_absolute_url()))
 
 
 @pytest.mark.parametrize(

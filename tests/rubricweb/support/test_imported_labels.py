@@ -117,7 +117,7 @@ def test_fewer_citations_than_the_answer_has_are_noted(sea, load):
 
 
 REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, str], str]] = {
-    "no author": ([line("alpha", "s1", ALPHA)], {"by": ""}, "labels without an author"),
+    "no author": ([line("alpha", "s1", ALPHA)], {"by": ""}, "no author"),
     "another number of sentences": (
         [line("alpha", "s1", ALPHA[:2])],
         {},
@@ -289,7 +289,7 @@ def test_the_browser_asks_whose_labels_they_are_imports_and_undoes(sea, client_o
     client.post(page, {"uploads": [], "pasted": json.dumps(line("gamma", "s1", ALPHA)) + "\n"})
     batch = worked(Import.objects.get())
     assert (batch.files.get().format, batch.files.get().read) == ("support-answers", "3 labels")
-    assert "labels without an author" in batch.problem
+    assert "no author" in batch.problem
     file, options = batch.files.get(), {"bank_name": "main"}
     client.post(f"{page}{batch.pk}/files/{file.pk}/", {"deed": "author", "author": "people"})
     assert not worked(batch).problem

@@ -49,8 +49,8 @@ def test_the_board_has_scores_and_what_is_missing(sea, judge, owner, client_of):
     assert len(ids) == len(set(ids)), "each label names its own field"
     page = text_of(answer)
     assert "m, P@1; the first citation of each sentence; missing topics count 0" in page
-    assert "alpha 0.750" in page
-    assert "beta 0.500" in page
+    assert "alpha \N{EN DASH} 0.750" in page
+    assert "beta \N{EN DASH} 0.500" in page
     assert "People and models" not in page
 
 

@@ -10,17 +10,24 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from grading.formats.tables import tsv_lines
 from grading.support.scores import SupportRule
 from grading.types import MISSING
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Collection
-from rubricweb.exports.support import answer_line, labelled_answers, score_rows
+from rubricweb.exports.support import (
+    agreement_table,
+    answer_line,
+    board_table,
+    labelled_answers,
+    score_rows,
+)
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.board import Counting
 from rubricweb.support.labels import SupportRater, raters
 
-LABELS = "labels"
+LABELS, BOARD, AGREEMENT = "labels", "board", "agreement"
 
 
 class Command(OperatorCommand):
@@ -34,8 +41,12 @@ class Command(OperatorCommand):
         parser.add_argument("slug", metavar="SLUG")
         text = "whose labels: people, or a model by its name or as in the board's address (judge-7)"
         parser.add_argument("--by", required=True, metavar="NAME", help=text)
-        text = "labels, or the scores in one of these (%(default)s)"
-        parser.add_argument("--format", default=LABELS, choices=[LABELS, *PER_TOPIC], help=text)
+        text = (
+            "labels; the board with intervals and ranks; agreement of people with the model, or with each "
+            "one; or the scores by topic in one of the others (%(default)s)"
+        )
+        choices = [LABELS, BOARD, AGREEMENT, *PER_TOPIC]
+        parser.add_argument("--format", default=LABELS, choices=choices, help=text)
         text = (
             "scores: of the first citation of a sentence (official), the mean of all, or another rule (first)"
         )
@@ -54,11 +65,17 @@ class Command(OperatorCommand):
         if options["format"] == LABELS:
             self._write(self._labels(collection, rater), options["out"])
             return
+        if options["format"] == AGREEMENT:
+            self._write(tsv_lines(agreement_table(collection, rater)), options["out"])
+            return
         counting = Counting(
             options["citations"],
             unjudged_is_zero=not options["skip_unjudged"],
             lacking_is_zero=not options["skip_missing"],
         )
+        if options["format"] == BOARD:
+            self._write(tsv_lines(board_table(collection, rater, counting)), options["out"])
+            return
         self._write(PER_TOPIC[options["format"]](score_rows(collection, rater, counting)), options["out"])
 
     def _labels(self, collection: Collection, rater: SupportRater) -> Iterator[str]:

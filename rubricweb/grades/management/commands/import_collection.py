@@ -151,7 +151,9 @@ def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argpar
             f"{len(files)} files of --assignments or --support-labels and {len(by)} --by, expected --by "
             f"{PEOPLE} or --by NAME for all files, or for each: a file does not say whose labels it has"
         )
-    return _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
+    own = dict.fromkeys(options["battles"], options["voter"].strip())
+    own |= dict.fromkeys(options["nugget_grades"], options["nugget_grader"].strip())
+    return own | _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
 
 
 def _judges(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
@@ -208,11 +210,9 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         flags=tuple(options["flags"]),
         votes=tuple(options["votes"]),
         battles=tuple(options["battles"]),
-        voter=options["voter"].strip(),
         support=tuple(options["support_labels"]),
         authors=_authors(options),
         after_prediction_of=options["after_prediction_of"].strip(),
-        nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
         bank_name=options["bank_name"].strip(),
         runs=options["runs"],
