@@ -116,29 +116,24 @@ def read_json(path: Path) -> Iterator[ArenaBattle]:
 
 def _placed(path: Path, line: int, values: JsonDict) -> ArenaBattle:
     try:
-        return _battle(values, line)
+        for name in REQUIRED:
+            if not isinstance(values.get(name), str) or not (values[name].strip() or name == "winner"):
+                is_text = isinstance(values.get(name), str)
+                given = "missing" if name not in values else "empty" if is_text else in_words(values[name])
+                raise BadFormat(f"{name} is {given}, expected text")
+        first, second, winner = (values[name] for name in REQUIRED)
+        if winner not in WORDS:
+            raise BadFormat(f"winner is {winner!r}, expected {', '.join(WORDS)}")
+        if first == second:
+            raise BadFormat(f"{first} against itself, expected two models")
+        if values.get("aspect", ASPECTS[0]) not in ASPECTS:
+            raise BadFormat(f"aspect is {values['aspect']!r}, expected {' or '.join(ASPECTS)}")
+        for keys in (TOPIC_KEYS, VOTER_KEYS):
+            _check_ids(values, keys)
+        columns = {name: value for name, value in values.items() if name not in REQUIRED}
+        return ArenaBattle(first, second, winner, columns, line)
     except BadFormat as error:
         raise BadFormat(error.problem, file=path.name, line=line) from error
-
-
-def _battle(values: JsonDict, line: int) -> ArenaBattle:
-    """Return the battle. Raises `BadFormat` without a place."""
-    for name in REQUIRED:
-        if not isinstance(values.get(name), str) or not (values[name].strip() or name == "winner"):
-            is_text = isinstance(values.get(name), str)
-            given = "missing" if name not in values else "empty" if is_text else in_words(values[name])
-            raise BadFormat(f"{name} is {given}, expected text")
-    first, second, winner = (values[name] for name in REQUIRED)
-    if winner not in WORDS:
-        raise BadFormat(f"winner is {winner!r}, expected {', '.join(WORDS)}")
-    if first == second:
-        raise BadFormat(f"{first} against itself, expected two models")
-    if values.get("aspect", ASPECTS[0]) not in ASPECTS:
-        raise BadFormat(f"aspect is {values['aspect']!r}, expected {' or '.join(ASPECTS)}")
-    for keys in (TOPIC_KEYS, VOTER_KEYS):
-        _check_ids(values, keys)
-    columns = {name: value for name, value in values.items() if name not in REQUIRED}
-    return ArenaBattle(first, second, winner, columns, line)
 
 
 def _check_ids(values: JsonDict, keys: tuple[str, ...]) -> None:
