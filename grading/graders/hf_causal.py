@@ -30,7 +30,7 @@ from grading.graders.hf_batches import (
     padded,
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
-from grading.graders.replies import ExpectedReply, is_left_open, token_text
+from grading.graders.replies import ExpectedReply, is_left_open
 from grading.types import CellToGrade
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class CausalGrader(GeneratingGrader):
 
         @lru_cache(maxsize=1024)
         def is_end(token: int) -> bool:
-            return token in ends or token_text(tokenizer, token).startswith("\n")
+            return token in ends or tokenizer.decode([token]).startswith("\n")
 
         return self._scorer_of(is_end)
 
@@ -246,7 +246,9 @@ class CausalGrader(GeneratingGrader):
         with torch.inference_mode():
             scored: Sequence[RatedReply | None] = [None] * len(batch)
             if self._scorer:
-                scored = self._scored(self._scorer, self._read(batch))
+                scored = self._scored(
+                    self._scorer, Continuation(self._loaded, [prompt.tokens for prompt in batch])
+                )
             rest = [prompt for prompt, rated_reply in zip(batch, scored, strict=True) if rated_reply is None]
             replies = iter(self._replies(rest))
         return [
@@ -255,9 +257,6 @@ class CausalGrader(GeneratingGrader):
             else self._reply(prompt, next(replies))
             for prompt, rated_reply in zip(batch, scored, strict=True)
         ]
-
-    def _read(self, batch: Sequence[EncodedPrompt]) -> Continuation:
-        return Continuation(self._loaded, [prompt.tokens for prompt in batch])
 
     def _replies(self, batch: Sequence[EncodedPrompt]) -> list[list[int]]:
         """Generate tokens greedily."""
