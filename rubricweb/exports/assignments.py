@@ -22,7 +22,7 @@ from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.kept_assignments import kept_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Passage, Response, Topic
-from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
@@ -107,22 +107,32 @@ def assignment_lines(scope: BankScope, config: GraderConfig, dialect: Dialect) -
             entries = _entries(answer, config, vocabulary, line.line[vocabulary.items])
             written.append(_line(answer, raw, entries, vocabulary))
     graded_here = (answer for answer in answers.values() if answer.ratings)
-    new = (
-        _line(answer, _new(answer), _entries(answer, config, vocabulary), vocabulary)
-        for answer in graded_here
-    )
-    return [*written, *new]
+    for answer in graded_here:
+        raw = {
+            "query": answer.topic.text,
+            "qid": answer.topic.query_id,
+            "run_id": answer.shown_tag,
+            "answer_text": answer.text,
+            "response_length": len(answer.text.split()),
+        }
+        written.append(_line(answer, raw, _entries(answer, config, vocabulary), vocabulary))
+    return written
 
 
 def _answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> Iterator[_Answer]:
     """Yield the whole answers of runs that count, by topic and then run."""
     collection = scope.bank.collection
     pool = collection_pool(collection)
-    graded, responses = matrices(config, pool), _responses(scope.bank)
+    rows = Response.objects.filter(run__collection=collection, passages_of=PassagesOf.WHOLE.value)
+    responses = {(row.topic_id, row.run_id): row for row in rows.select_related("topic")}
+    graded = matrices(config, pool)
     tags = dict(collection.runs.values_list("pk", "run_tag"))
     items = {line.query_id: line.items for line in bank_lines(scope, dialect)}
     for topic in pool.topics:
-        texts = _texts_of(topic)
+        # Only a passage that is all that a run ranks for the topic is a whole answer.
+        alone = {doc_ids[0] for doc_ids in topic.ranked if doc_ids and len(doc_ids) == 1}
+        pks = [topic.passage_pks[topic.row_of[doc_id]] for doc_id in alone if doc_id in topic.row_of]
+        texts = dict(Passage.objects.filter(pk__in=pks).values_list("doc_id", "text"))
         ratings, nuggets = _by_passage(graded[topic.topic_id]), items.get(topic.query_id, [])
         for pk, shown_tag, doc_ids in zip(pool.run_pks, pool.run_tags, topic.ranked, strict=True):
             response = responses.get((topic.topic_id, pk))
@@ -130,18 +140,6 @@ def _answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> Iterat
                 of_passage = ratings.get(doc_ids[0], {})
                 rated = {i.item_id: of_passage[i.item_id] for i in nuggets if i.item_id in of_passage}
                 yield _Answer(response.topic, tags[pk], shown_tag, texts[doc_ids[0]], nuggets, rated)
-
-
-def _texts_of(topic: TopicPool) -> dict[str, str]:
-    """Return the texts of passages that are all that a run ranks for the topic."""
-    alone = {doc_ids[0] for doc_ids in topic.ranked if doc_ids and len(doc_ids) == 1}
-    pks = [topic.passage_pks[topic.row_of[doc_id]] for doc_id in alone if doc_id in topic.row_of]
-    return dict(Passage.objects.filter(pk__in=pks).values_list("doc_id", "text"))
-
-
-def _responses(bank: Bank) -> dict[tuple[int, int], Response]:
-    rows = Response.objects.filter(run__collection=bank.collection_id, passages_of=PassagesOf.WHOLE.value)
-    return {(row.topic_id, row.run_id): row for row in rows.select_related("topic")}
 
 
 def _by_passage(grades: TopicGrades) -> dict[str, dict[str, int]]:
@@ -182,16 +180,6 @@ def _entry(item: BankItem, vocabulary: _Words) -> Json:
         return ragdoll.criterion(item)
     importance = item.parts.get("importance") or str(weighed(item.importance).importance)
     return {"text": item.text, "importance": importance}
-
-
-def _new(answer: _Answer) -> Json:
-    return {
-        "query": answer.topic.text,
-        "qid": answer.topic.query_id,
-        "run_id": answer.shown_tag,
-        "answer_text": answer.text,
-        "response_length": len(answer.text.split()),
-    }
 
 
 def _line(answer: _Answer, raw: Json, entries: list[Json], vocabulary: _Words) -> BankLine:
