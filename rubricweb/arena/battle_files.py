@@ -77,7 +77,12 @@ class BattleImporter:
             self._work.tally.of(kind).new += len(fresh)
             self._work.tally.of(kind).unchanged += len(votes) - len(fresh)
         self._add(fresh)
-        self._note(path, votes)
+        counts = Counter(vote.voter.first_name for vote in votes)
+        listed = ", ".join(f"{name} ({number:,})" for name, number in counts.items())
+        self._work.tally.note(f"{path.name}: {len(votes):,} votes by {listed}")
+        if bare := sum(not vote.line.query_id for vote in votes):
+            problem = f"{bare:,} name no question_id and count as votes on one topic, {NO_TOPIC}"
+            self._work.tally.note(f"{path.name}: {problem}")
         events.publish_on_commit(self._work.collection.channel, EVENT)
 
     def _vote(self, path: Path, line: ArenaBattle, voter: str, repeated: Counter[str]) -> _NewVote:
@@ -136,14 +141,6 @@ class BattleImporter:
         self._runs |= {run.run_tag: run.pk for run in made}
         if made:
             self._work.tally.of("runs").new += len(made)
-
-    def _note(self, path: Path, votes: Sequence[_NewVote]) -> None:
-        counts = Counter(vote.voter.first_name for vote in votes)
-        listed = ", ".join(f"{name} ({number:,})" for name, number in counts.items())
-        self._work.tally.note(f"{path.name}: {len(votes):,} votes by {listed}")
-        if bare := sum(not vote.line.query_id for vote in votes):
-            problem = f"{bare:,} name no question_id and count as votes on one topic, {NO_TOPIC}"
-            self._work.tally.note(f"{path.name}: {problem}")
 
 
 def _set_times(votes: Sequence[Vote], lines: Sequence[_NewVote]) -> None:
