@@ -30,7 +30,7 @@ from grading.graders.hf_batches import (
     padded,
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
-from grading.graders.replies import ExpectedReply, is_left_open
+from grading.graders.replies import ExpectedReply, is_left_open, token_text
 from grading.types import CellToGrade
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class CausalGrader(GeneratingGrader):
 
         @lru_cache(maxsize=1024)
         def is_end(token: int) -> bool:
-            return token in ends or tokenizer.decode([token]).startswith("\n")
+            return token in ends or token_text(tokenizer, token).startswith("\n")
 
         return self._scorer_of(is_end)
 

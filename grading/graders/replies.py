@@ -308,6 +308,11 @@ def visible_text(tokenizer: Any, tokens: Sequence[int]) -> str:  # Any: as `Load
     return str(tokenizer.decode(list(tokens), skip_special_tokens=True))
 
 
+def token_text(tokenizer: Any, token: int) -> str:  # Any: as above
+    """Return the text of one token, also of one that marks something."""
+    return str(tokenizer.decode([token]))
+
+
 def answered(split: Split, expected: ExpectedReply, *, raw: str, is_cut: bool) -> Reply:
     """Return the answer, if there is one. Raises NoReply."""
     within = f" within {expected.longest} tokens" if is_cut and expected.longest else ""

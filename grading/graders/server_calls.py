@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -246,11 +247,7 @@ class SeparateConnections(httpx.AsyncBaseTransport):
         self._free: list[httpx.AsyncHTTPTransport] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        connection = (
-            self._free.pop()
-            if self._free
-            else httpx.AsyncHTTPTransport(verify=self._certificates, limits=ONE)
-        )
+        connection = self._free.pop() if self._free else _connection(self._certificates)
 
         def give_back() -> None:
             self._free.append(connection)
@@ -281,6 +278,10 @@ class _Body(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         await self._body.aclose()
         self._give_back()
+
+
+def _connection(certificates: ssl.SSLContext) -> httpx.AsyncHTTPTransport:
+    return httpx.AsyncHTTPTransport(verify=certificates, limits=ONE)
 
 
 def transport() -> httpx.AsyncBaseTransport | None:
