@@ -129,7 +129,10 @@ class _Index:
         signature = self._empty.copy()
         signature.update_batch((shingles >> np.uint64(32)).tolist())
         for other in self._lsh.query(signature):
-            if self._root(other) != self._root(number) and self._is_near(other, number):
+            if (
+                self._root(other) != self._root(number)
+                and jaccard(self._shingles[other], self._shingles[number]) >= self._threshold
+            ):
                 self._parents[self._root(other)] = self._root(number)
         self._lsh.insert(number, signature, check_duplication=False)
 
@@ -139,9 +142,6 @@ class _Index:
         for number in range(len(self._parents)):
             by_root.setdefault(self._root(number), []).append(number)
         return sorted(group for group in by_root.values() if len(group) > 1)
-
-    def _is_near(self, first: int, second: int) -> bool:
-        return jaccard(self._shingles[first], self._shingles[second]) >= self._threshold
 
     def _root(self, number: int) -> int:
         """Follow the parents, and shorten the path (path halving)."""

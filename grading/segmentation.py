@@ -136,7 +136,8 @@ def response_passages(sentences: Sequence[str], passages_of: PassagesOf) -> list
     passages = []
     for group in _groups(texts, passages_of):
         stripped = {number: texts[number].strip() for number in group}
-        cut = [_joined(stripped)] if passages_of is PassagesOf.WHOLE else list(_cut(stripped))
+        whole = (" ".join(stripped.values()), min(stripped), max(stripped))
+        cut = [whole] if passages_of is PassagesOf.WHOLE else list(_cut(stripped))
         passages += [
             ResponsePassage(text_md5(text), text, first, last, is_part=len(cut) > 1)
             for text, first, last in cut
@@ -169,11 +170,6 @@ def _groups(texts: dict[int, str], passages_of: PassagesOf) -> list[list[int]]:
         groups[-1].append(number)
         is_new = "\n\n" in text[len(text.rstrip()) :]
     return groups
-
-
-def _joined(group: dict[int, str]) -> tuple[str, int, int]:
-    """Return (text, first sentence, last sentence) of all of them, uncut."""
-    return " ".join(group.values()), min(group), max(group)
 
 
 def _cut(group: dict[int, str]) -> Iterator[tuple[str, int, int]]:

@@ -101,7 +101,8 @@ def attributes(topics: TopicAttributes) -> dict[str, Attribute]:
     values: dict[str, dict[str, tuple[object, ...]]] = {}
     for query_id, own in topics.items():
         for name, value in own.items():
-            listed = tuple(part for part in _listed(value) if _counts(part))
+            parts = value if isinstance(value, list | tuple) else (value,)
+            listed = tuple(part for part in parts if _counts(part))
             if listed:
                 values.setdefault(name, {})[query_id] = listed
     every = (_attribute(name, by_topic) for name, by_topic in values.items())
@@ -145,10 +146,6 @@ def find_slice(topics: TopicAttributes, token: str) -> TopicSlice:
     if not chosen.query_ids:
         raise UnknownSlice(f"no topic with {chosen.label}; there are {_known_values(attribute)}")
     return chosen
-
-
-def _listed(value: object) -> tuple[object, ...]:
-    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _counts(value: object) -> bool:

@@ -124,17 +124,13 @@ def _share(answer: str, key: str) -> float:
 def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
     is_true = _TRUTH.get(bare(key).lower())
     if is_true is not None:
-        return _truth(answer) is is_true
+        # An answer may begin with a word for true or false ('Yes, it does').
+        match = _FIRST_WORD.match(answer)
+        return (_TRUTH.get(match[1].lower()) if match else None) is is_true
     # "(c)" says nothing, except where the key is such a label itself.
     if is_unanswerable(answer) and not (is_choice_label(key.strip()) and is_choice_label(answer.strip())):
         return False
     return _is_close(normal(answer), normal(key)) or _names_choices(answer, key, choices)
-
-
-def _truth(answer: str) -> bool | None:
-    """Return the truth value of an answer that begins with a word for true or false ("Yes, it does")."""
-    match = _FIRST_WORD.match(answer)
-    return _TRUTH.get(match[1].lower()) if match else None
 
 
 def _is_close(answer: str, key: str) -> bool:

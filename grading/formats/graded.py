@@ -53,11 +53,9 @@ def write_graded(path: Path, topics: Iterable[GradedLine]) -> None:
 
 def encoded(topic: GradedLine) -> bytes:
     """Return the line of a topic, without a line break."""
-    return msgspec.json.encode(_topic_json(topic))
-
-
-def _topic_json(topic: GradedLine) -> TopicJson:
-    return TopicJson(topic.query_id, [_passage_json(passage, topic.query_id) for passage in topic.passages])
+    return msgspec.json.encode(
+        TopicJson(topic.query_id, [_passage_json(passage, topic.query_id) for passage in topic.passages])
+    )
 
 
 def _passage_json(passage: GradedPassage, query_id: str) -> PassageJson:
@@ -67,27 +65,22 @@ def _passage_json(passage: GradedPassage, query_id: str) -> PassageJson:
         if by.purpose is not Purpose.DIRECT
     ]
     grades = [_direct(grade) for grade in passage.grades if grade.by.purpose is Purpose.DIRECT]
-    pooling = PoolingJson(_judgments(passage), _rankings(passage, query_id))
+    pooling = PoolingJson(
+        [
+            JudgmentJson(
+                relevance=judgment.relevance,
+                query="/".join(filter(None, (judgment.query_id, judgment.facet_id))),
+                title_query=judgment.query_id,
+                paragraph_id=passage.doc_id,
+            )
+            for judgment in passage.judgments
+        ],
+        [
+            RankingJson(ranked.run_tag, ranked.rank, ranked.score, query_id, passage.doc_id)
+            for ranked in passage.rankings
+        ],
+    )
     return PassageJson(passage.doc_id, passage.text, pooling, exam_grades, grades)
-
-
-def _judgments(passage: GradedPassage) -> list[JudgmentJson]:
-    return [
-        JudgmentJson(
-            relevance=judgment.relevance,
-            query="/".join(filter(None, (judgment.query_id, judgment.facet_id))),
-            title_query=judgment.query_id,
-            paragraph_id=passage.doc_id,
-        )
-        for judgment in passage.judgments
-    ]
-
-
-def _rankings(passage: GradedPassage, query_id: str) -> list[RankingJson]:
-    return [
-        RankingJson(ranked.run_tag, ranked.rank, ranked.score, query_id, passage.doc_id)
-        for ranked in passage.rankings
-    ]
 
 
 def _entry(by: GradedBy, grades: list[ImportedGrade]) -> ExamGradesJson:
@@ -96,7 +89,11 @@ def _entry(by: GradedBy, grades: list[ImportedGrade]) -> ExamGradesJson:
     return ExamGradesJson(
         correct=list[str | int](correct),
         wrong=[grade.item_id for grade in counted if not _is_correct(grade)],
-        answers=[AnswerJson(grade.item_id, grade.answer) for grade in counted if _has_answer(grade)],
+        answers=[
+            AnswerJson(grade.item_id, grade.answer)
+            for grade in counted
+            if bool(grade.answer) or grade.outcome is not Outcome.NUMERIC
+        ],
         llm=by.llm,
         llm_options=dict(by.options),
         exam_ratio=len(correct) / len(counted) if counted else 0.0,
@@ -111,11 +108,6 @@ def _entry(by: GradedBy, grades: list[ImportedGrade]) -> ExamGradesJson:
 
 def _is_correct(grade: ImportedGrade) -> bool:
     return grade.rating is None or grade.rating > 0
-
-
-def _has_answer(grade: ImportedGrade) -> bool:
-    """Return whether there is an answer: an empty reply is one, unless the rating came without any."""
-    return bool(grade.answer) or grade.outcome is not Outcome.NUMERIC
 
 
 def _self_rating(grade: ImportedGrade) -> SelfRatingJson:
@@ -182,30 +174,26 @@ def _topic(raw: _RawTopic, line: int) -> GradedLine:
 def _passage(raw: PassageJson, query_id: str) -> tuple[GradedPassage, int]:
     doc_id = identifier(raw.doc_id, "the paragraph_id")
     try:
-        grades, ignored = _grades(raw)
+        grades: list[ImportedGrade] = []
+        seen: set[ConfigKey] = set()
+        entries, directs = raw.exam_grades or [], raw.grades or []
+        for entry in entries:
+            by = graded_by(entry)
+            if by.config not in seen:
+                seen.add(by.config)
+                grades += item_grades(entry, by)
+        for direct in directs:
+            by = labelled_by(direct)
+            if by.config not in seen:
+                seen.add(by.config)
+                grades.append(direct_grade(direct, by))
         judgments = [_judgment(judgment, query_id) for judgment in raw.pooling.judgments]
         rankings = [_ranking(ranking) for ranking in raw.pooling.rankings]
     except BadFormat as error:
         raise BadFormat(f"passage {doc_id}: {error.problem}") from error
+    # Entries that repeat the config of an earlier one are left out.
+    ignored = len(entries) + len(directs) - len(seen)
     return GradedPassage(doc_id, raw.text, judgments, rankings, grades), ignored
-
-
-def _grades(raw: PassageJson) -> tuple[list[ImportedGrade], int]:
-    """Return the grades, and how many entries repeat the config of an earlier one and are left out."""
-    grades: list[ImportedGrade] = []
-    seen: set[ConfigKey] = set()
-    entries, directs = raw.exam_grades or [], raw.grades or []
-    for entry in entries:
-        by = graded_by(entry)
-        if by.config not in seen:
-            seen.add(by.config)
-            grades += item_grades(entry, by)
-    for direct in directs:
-        by = labelled_by(direct)
-        if by.config not in seen:
-            seen.add(by.config)
-            grades.append(direct_grade(direct, by))
-    return grades, len(entries) + len(directs) - len(seen)
 
 
 def _judgment(raw: JudgmentJson, query_id: str) -> Judgment:

@@ -17,7 +17,6 @@ from grading.formats.graded_records import (
     ImportedGrade,
     OptionPairs,
     PromptJson,
-    SelfRatingJson,
 )
 from grading.formats.json_lines import Number, whole
 from grading.graders.replies import NoReply, of_text, split_thinking
@@ -133,7 +132,10 @@ def _parsed(reply: str) -> tuple[int | None, Outcome]:
 def _ratings(entry: ExamGradesJson) -> dict[str, int]:
     ratings: dict[str, int] = {}
     for rated in entry.self_ratings or ():
-        item_id, rating = _item_of(rated), rated.self_rating
+        item_id = rated.question_id if rated.question_id is not None else rated.nugget_id
+        if item_id is None:
+            raise BadFormat("a self rating has no item, expected question_id or nugget_id")
+        item_id, rating = intern(str(item_id)), rated.self_rating
         if type(rating) is not int or not MIN_RATING <= rating <= MAX_RATING:
             rating = _rating(rating, item_id)
         if ratings.setdefault(item_id, rating) != rating:
@@ -172,13 +174,6 @@ def _replies(entry: ExamGradesJson) -> dict[str, str]:
     for answer in entry.answers:
         replies.setdefault(intern(str(answer.item_id)), str(answer.text) if answer.text is not None else "")
     return replies
-
-
-def _item_of(rated: SelfRatingJson) -> str:
-    item_id = rated.question_id if rated.question_id is not None else rated.nugget_id
-    if item_id is None:
-        raise BadFormat("a self rating has no item, expected question_id or nugget_id")
-    return intern(str(item_id))
 
 
 def _rating(value: Number | bool | None, item_id: str) -> int:

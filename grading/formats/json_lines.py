@@ -115,7 +115,10 @@ def json_value(text: str, *, shape: str, nan: object = None) -> object:
         raise BadFormat(f"a number of too many digits, expected {shape}") from error
     _refuse_depth(value)
     if "\\u" in text:
-        _refuse_half_characters(value)
+        try:
+            encode_json(value)
+        except UnicodeEncodeError as error:
+            raise BadFormat("half a surrogate pair, expected whole characters") from error
     return value
 
 
@@ -173,13 +176,6 @@ def _refuse_depth(value: object) -> None:
         if not level:
             return
     raise BadFormat(_TOO_DEEP)
-
-
-def _refuse_half_characters(value: object) -> None:
-    try:
-        encode_json(value)
-    except UnicodeEncodeError as error:
-        raise BadFormat("half a surrogate pair, expected whole characters") from error
 
 
 Raw = TypeVar("Raw")

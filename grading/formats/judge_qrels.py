@@ -59,7 +59,10 @@ def read_judge(path: Path) -> JudgeFile:
                 f"{before.relevance} on line {first}, expected one label a passage"
             )
             raise BadFormat(problem, file=path.name, line=line)
-    return JudgeFile(path, tuple(labels.values()), _md5(path))
+    digest = hashlib.md5(usedforsecurity=False)
+    for _, text in encoded_lines(path):
+        digest.update(text + b"\n")
+    return JudgeFile(path, tuple(labels.values()), digest.hexdigest())
 
 
 def scale_of_files(files: Iterable[JudgeFile]) -> int:
@@ -95,10 +98,3 @@ def _refuse_outside(qrel: Qrel, top: int, path: Path, line: int) -> None:
     if not 0 <= qrel.relevance <= top:
         problem = f"the label of {qrel.doc_id} for {qrel.query_id} is {qrel.relevance}, expected 0 to {top}"
         raise BadFormat(problem, file=path.name, line=line)
-
-
-def _md5(path: Path) -> str:
-    digest = hashlib.md5(usedforsecurity=False)
-    for _, text in encoded_lines(path):
-        digest.update(text + b"\n")
-    return digest.hexdigest()

@@ -113,26 +113,23 @@ def _from_json(document: Document) -> tuple[BoardKind, Rows]:
     by_key = {key: (value, line) for key, value, line in pairs}
     if isinstance(by_key.get("rows", (None,))[0], list):
         value, line = by_key["rows"]
-        return "scores", _from_board(document, cast("list[object]", value), line)
+        fields = [dict(row) if isinstance(row, JsonObject) else {} for row in cast("list[object]", value)]
+        if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
+            raise document.error(
+                "rows without run_tag and score, expected a board as RubricWeb exports it", line
+            )
+        lines = [line for _, _, line in document.placed([("run_tag", row["run_tag"]) for row in fields])]
+        return "scores", [
+            (str(row["run_tag"]), row["score"], at)
+            for row, at in zip(fields, lines, strict=True)
+            if not (row["score"] is None and row.get("n_topics") == 0)
+        ]
     if len(pairs) == 1 and pairs[0][0] in ("ranks", "scores") and isinstance(pairs[0][1], list):
         kind, inner, line = pairs[0]
         if not isinstance(inner, JsonObject):
             raise document.error(f"{kind} is a list, expected {_SHAPE}", line)
         return cast("BoardKind", kind), document.placed(inner)
     return "ranks", pairs
-
-
-def _from_board(document: Document, rows: list[object], line: int) -> Rows:
-    """Return a board that we exported as JSON."""
-    fields = [dict(row) if isinstance(row, JsonObject) else {} for row in rows]
-    if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
-        raise document.error("rows without run_tag and score, expected a board as RubricWeb exports it", line)
-    lines = [line for _, _, line in document.placed([("run_tag", row["run_tag"]) for row in fields])]
-    return [
-        (str(row["run_tag"]), row["score"], at)
-        for row, at in zip(fields, lines, strict=True)
-        if not (row["score"] is None and row.get("n_topics") == 0)
-    ]
 
 
 def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:

@@ -97,7 +97,16 @@ def _of_object(raw: _Json, line: int) -> PassageEntry:
 
 def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
     """Return the candidates of one request, each with its query. Raises `BadFormat` without a place."""
-    query_id, query_text = _query(raw)
+    query = raw.get("query")
+    stated: object = raw.get("qid")
+    text: object = query
+    if isinstance(query, dict):
+        stated, text = query.get("qid", query.get("id", stated)), query.get("text", "")
+    if isinstance(stated, bool) or not isinstance(stated, str | int) or not str(stated).strip():
+        raise BadFormat(f"the query has no qid, expected {_REQUEST}")
+    if not isinstance(text, str):
+        raise BadFormat(f"the text of query {stated} is no text, expected {_REQUEST}")
+    query_id, query_text = (str(stated).strip(), text.strip())
     listed = raw.get("candidates")
     if not isinstance(listed, list):
         raise BadFormat(f"candidates is missing or no list, expected {_REQUEST}")
@@ -123,28 +132,17 @@ def _candidate(raw: object, query: tuple[str, str, int], line: int) -> PassageEn
     doc = {"text": doc} if isinstance(doc, str) else doc
     if not isinstance(doc, dict):
         raise BadFormat(f"doc is {type(doc).__name__}, expected an object or a text")
-    return PassageEntry(_id(raw), _text(doc), **_details(doc), score=_score(raw), foreign=raw, **place)
-
-
-def _score(raw: _Json) -> float | None:
     stated = raw.get("score")
     if isinstance(stated, bool) or not isinstance(stated, int | float | str | None):
         raise BadFormat(f"score is {type(stated).__name__}, expected a number")
-    return None if stated is None else real(stated, what="score")
-
-
-def _query(raw: _Json) -> tuple[str, str]:
-    """Return (id, text) of a request's query, whose id is `qid` or `id`."""
-    query = raw.get("query")
-    stated: object = raw.get("qid")
-    text: object = query
-    if isinstance(query, dict):
-        stated, text = query.get("qid", query.get("id", stated)), query.get("text", "")
-    if isinstance(stated, bool) or not isinstance(stated, str | int) or not str(stated).strip():
-        raise BadFormat(f"the query has no qid, expected {_REQUEST}")
-    if not isinstance(text, str):
-        raise BadFormat(f"the text of query {stated} is no text, expected {_REQUEST}")
-    return str(stated).strip(), text.strip()
+    return PassageEntry(
+        _id(raw),
+        _text(doc),
+        **_details(doc),
+        score=None if stated is None else real(stated, what="score"),
+        foreign=raw,
+        **place,
+    )
 
 
 def _id(raw: _Json) -> str:

@@ -194,7 +194,23 @@ def read_annotations(path: Path) -> Iterator[PersonRating]:
     for line, annotation in _annotations(path):
         try:
             if (word := annotation.get("rating")) != NOT_RATED:
-                yield _rating(annotation, word, line)
+                if not isinstance(word, str) or word not in JUDGMENTS:
+                    raise BadFormat(
+                        f"the rating is {in_words(word)}, expected {', '.join([*JUDGMENTS, NOT_RATED])}"
+                    )
+                query_id = annotation.get("topic_id", annotation.get("topicId"))
+                doc_id = annotation.get("docid", annotation.get("docId"))
+                is_of_document = not any(
+                    name in annotation for name in ("citation", "sentenceIdx", "run_id", "runId")
+                )
+                rater = name_of(annotation.get("username"), what="username", unnamed="autojudge-annotate")
+                yield PersonRating(
+                    query_id=name_of(query_id, what="topic_id", unnamed=""),
+                    rating=JUDGMENTS[word],
+                    rater=rater,
+                    doc_id=name_of(doc_id, what="docid", unnamed="") if is_of_document else "",
+                    line=line,
+                )
         except BadFormat as error:
             raise BadFormat(error.problem, file=path.name, line=line) from error
 
@@ -227,22 +243,6 @@ def _held(key: str, value: object, path: Path, line: int) -> Iterator[tuple[str,
 def _plain(value: object) -> object:
     """Return an object that was read as its pairs."""
     return {key: _plain(part) for key, part in value} if isinstance(value, JsonObject) else value
-
-
-def _rating(annotation: Mapping[str, Any], word: object, line: int) -> PersonRating:
-    if not isinstance(word, str) or word not in JUDGMENTS:
-        raise BadFormat(f"the rating is {in_words(word)}, expected {', '.join([*JUDGMENTS, NOT_RATED])}")
-    query_id = annotation.get("topic_id", annotation.get("topicId"))
-    doc_id = annotation.get("docid", annotation.get("docId"))
-    is_of_document = not any(name in annotation for name in ("citation", "sentenceIdx", "run_id", "runId"))
-    rater = name_of(annotation.get("username"), what="username", unnamed="autojudge-annotate")
-    return PersonRating(
-        query_id=name_of(query_id, what="topic_id", unnamed=""),
-        rating=JUDGMENTS[word],
-        rater=rater,
-        doc_id=name_of(doc_id, what="docid", unnamed="") if is_of_document else "",
-        line=line,
-    )
 
 
 def _is_state(sample: Sample) -> bool:

@@ -117,18 +117,6 @@ def _answer(text: str, number: int) -> AnswerLabels:
     content = json_object(text, shape=_SHAPE, nan=float("nan"))
     without_text = _empty_texts(content)
     _refuse_nan(content, "line")
-    query_id = _topic(content)
-    run_key = next((key for key in RUN_KEYS if key in content), RUN_KEYS[0])
-    run_tag = _text(content, run_key, "")
-    sentences = tuple(
-        _sentence(entry, f"sentences[{place}]")
-        for place, entry in enumerate(_list(content, "sentences", "", _SHAPE))
-    )
-    return AnswerLabels(run_tag, query_id, sentences, content, without_text, number)
-
-
-def _topic(content: JsonDict) -> str:
-    """Return the topic's id, which may be a whole number."""
     ids = {key: content[key] for key in TOPIC_KEYS if key in content}
     texts = {key: str(value) if type(value) is int else value for key, value in ids.items()}
     first = next(iter(texts), TOPIC_KEYS[0])
@@ -138,7 +126,13 @@ def _topic(content: JsonDict) -> str:
             raise BadFormat(
                 f"{key} is {_excerpt(other)} and {first} {_excerpt(query_id)}, expected one topic"
             )
-    return query_id
+    run_key = next((key for key in RUN_KEYS if key in content), RUN_KEYS[0])
+    run_tag = _text(content, run_key, "")
+    sentences = tuple(
+        _sentence(entry, f"sentences[{place}]")
+        for place, entry in enumerate(_list(content, "sentences", "", _SHAPE))
+    )
+    return AnswerLabels(run_tag, query_id, sentences, content, without_text, number)
 
 
 def _sentence(entry: object, place: str) -> SentenceLabels:

@@ -159,7 +159,9 @@ def _value(raw: Mapping[str, Any], name: str, key: str) -> object:
     if name in _NUMBERS:
         return None if value is None else _limit(value, key)
     if name == "attributes":
-        return _attributes(value, key)
+        if value is not None and not isinstance(value, dict):
+            raise BadFormat(f"{key} is {type(value).__name__}, expected a dictionary of names and values")
+        return value or {}
     if value is not None and not isinstance(value, str):
         raise BadFormat(f"{key} is {type(value).__name__}, expected text")
     return (value or "").strip()
@@ -177,9 +179,3 @@ def _limit(value: Any, key: str) -> int:
     if limit < 0:
         raise BadFormat(f"{key} is {limit}, expected 0 or more")
     return limit
-
-
-def _attributes(value: object, key: str) -> Mapping[str, object]:
-    if value is not None and not isinstance(value, dict):
-        raise BadFormat(f"{key} is {type(value).__name__}, expected a dictionary of names and values")
-    return value or {}

@@ -110,7 +110,14 @@ class RunFile:
     def rankings(self) -> Iterator[Ranking]:
         """Yield one ranking a topic, in the file's order of topics."""
         for query_id, ranks in self.ranks.items():
-            yield _ranking(self.run_tag, query_id, ranks)
+            # Equal ranks are ordered by score, then as the file has them.
+            by_rank = sorted(ranks.items(), key=lambda entry: (entry[1][0], -entry[1][1]))
+            yield Ranking(
+                self.run_tag,
+                query_id,
+                tuple(doc_id for doc_id, _ in by_rank),
+                tuple(s for _, (_, s) in by_rank),
+            )
 
 
 def read_run_file(path: Path, *, is_chosen: bool = False) -> RunFile:
@@ -198,14 +205,6 @@ def trec_eval_order(ranking: Ranking, version: TrecEval = TrecEval.NINE) -> tupl
         scores = np.asarray(ranking.scores, dtype=np.float32 if version is TrecEval.NINE else np.float64)
     by_id = sorted(zip(scores.tolist(), ranking.doc_ids, strict=True), reverse=True)
     return tuple(doc_id for _, doc_id in by_id)
-
-
-def _ranking(run_tag: str, query_id: str, of_topic: Ranks) -> Ranking:
-    """Return the ranking; equal ranks are ordered by score, then as the file has them."""
-    by_rank = sorted(of_topic.items(), key=lambda entry: (entry[1][0], -entry[1][1]))
-    return Ranking(
-        run_tag, query_id, tuple(doc_id for doc_id, _ in by_rank), tuple(s for _, (_, s) in by_rank)
-    )
 
 
 def _rows(path: Path, shape: str, comments: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:

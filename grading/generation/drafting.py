@@ -185,10 +185,6 @@ class DraftPrompt:
         """Whether it asks for items, rather than about existing ones."""
         return "{nuggets}" not in self.template
 
-    @property
-    def needs_subtopic(self) -> bool:
-        return "{query_subtopic}" in self.template
-
     def render(self, texts: Mapping[str, str]) -> str:
         """Fill the template's own placeholders (`control_tokens.fill`)."""
         return fill(self.template, _PLACEHOLDER, texts)
@@ -253,7 +249,7 @@ class DraftTask:
         prompt = drafting_prompt(self.prompt_class or f"{style}{what}")
         if not prompt.drafts or prompt.kind is not self.kind:
             raise UnknownPrompt(f"{prompt.prompt_class} does not draft {self.kind} items")
-        if prompt.needs_subtopic and not self.subtopic:
+        if "{query_subtopic}" in prompt.template and not self.subtopic:
             raise UnknownPrompt(f"{prompt.prompt_class} drafts for a subtopic, and none is given")
         return prompt
 

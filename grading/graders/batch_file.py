@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -35,10 +35,6 @@ from grading.graders.openai_client import chat
 from grading.graders.openai_compatible import ServerGrader, ServerReplies
 from grading.graders.replies import NoReply
 from grading.types import CellToGrade, Trace
-
-if TYPE_CHECKING:
-    from openai.types import Batch
-
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 URL: Final = "/v1/chat/completions"
@@ -103,7 +99,10 @@ class VendorEndpoint:
         """Return the batch of a file's digest, or nothing; an expired or cancelled one counts if answered."""
         with self._explained():
             for batch in islice(self._api.batches.list(limit=100), LOOKED_AT):
-                is_dead = batch.status == "failed" or (batch.status in ENDED and not _answered(batch))
+                is_answered = batch.output_file_id or (
+                    batch.request_counts and batch.request_counts.completed
+                )
+                is_dead = batch.status == "failed" or (batch.status in ENDED and not is_answered)
                 if (batch.metadata or {}).get(DIGEST) == digest and not is_dead:
                     return batch.id
         return ""
@@ -227,10 +226,6 @@ def endpoint(connection: Connection | None) -> BatchEndpoint:
         "no batch endpoint is configured; set RUBRIC_OPENAI_BASE_URL, or RUBRIC_BATCH_FOLDER for the files "
         "of vllm run-batch, in the worker's environment"
     )
-
-
-def _answered(batch: Batch) -> bool:
-    return bool(batch.output_file_id or (batch.request_counts and batch.request_counts.completed))
 
 
 def _lines_of(file: Path) -> int:
@@ -357,7 +352,13 @@ class BatchFileGrader:
             open_pairs = (pair for pair in pairs if not result_without_model(self._replies.prompt, pair))
             for number, pair in enumerate(open_pairs):
                 messages = chat(self._replies.messages(pair, None))
-                line = _request(self._custom_id(pair, salt), {"messages": messages, **parameters})
+                request = {
+                    "custom_id": self._custom_id(pair, salt),
+                    "method": "POST",
+                    "url": URL,
+                    "body": {"messages": messages, **parameters},
+                }
+                line = json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
                 if number == MOST_REQUESTS or size + len(line) > MOST_BYTES:
                     break
                 file.write(line)
@@ -365,11 +366,6 @@ class BatchFileGrader:
                 size += len(line)
             file.flush()
             yield Path(file.name), digest.hexdigest()
-
-
-def _request(name: str, body: dict[str, Any]) -> bytes:
-    request = {"custom_id": name, "method": "POST", "url": URL, "body": body}
-    return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _read(line: str) -> _Answer | None:

@@ -16,9 +16,17 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from grading.graders import replies
 from grading.graders.connection import CallProblem, line, refusal
-from grading.graders.replies import UNKNOWN, ExpectedReply, NoReply, Reply, Step, TokensUsed, answered
+from grading.graders.replies import (
+    UNKNOWN,
+    ExpectedReply,
+    NoReply,
+    Reply,
+    Step,
+    TokensUsed,
+    answered,
+    split_thinking,
+)
 from grading.types import ErrorClass
 
 ENDED = frozenset({"stop", "eos", "eos_token", "end", "end_turn", "stop_sequence", "complete", "completed"})
@@ -91,7 +99,7 @@ def read(body: object, expected: ExpectedReply = UNKNOWN) -> Reply:
     finish = _finish(stated)
     if problem := _no_answer(finish, stated, message):
         raise NoReply(problem, raw=message.raw)
-    split = replies.split_thinking(message.text or "", has_ended=finish not in CUT)
+    split = split_thinking(message.text or "", has_ended=finish not in CUT)
     if message.thought:
         split = replace(split, thought=f"{message.thought}\n{split.thought}")
     reply = answered(split, expected, raw=message.raw, is_cut=finish in CUT)

@@ -111,7 +111,16 @@ def problem_of(error: openai.APIError, now: datetime) -> CallProblem:
     if isinstance(error, openai.APITimeoutError):
         return NO_REPLY_IN_TIME
     if isinstance(error, openai.APIConnectionError):
-        return _unreachable(error.__cause__)
+        import httpx
+
+        if isinstance(error.__cause__, httpx.LocalProtocolError):
+            # Its message quotes the header.
+            reason = "the request cannot be sent: check the key for characters that no HTTP header can carry"
+            return CallProblem(ErrorClass.AUTH, reason)
+        cause_text = f" ({line(str(error.__cause__))})" if str(error.__cause__ or "") else ""
+        return CallProblem(
+            ErrorClass.UNAVAILABLE, f"the server cannot be reached{cause_text}", is_passing=True
+        )
     if not isinstance(error, openai.APIStatusError):
         # The reply came, and is paid for: it is not asked for again.
         return CallProblem(ErrorClass.SERVER, f"the server's reply cannot be read: {line(str(error))}")
@@ -119,17 +128,6 @@ def problem_of(error: openai.APIError, now: datetime) -> CallProblem:
     details = f"{message} {error.code or ''} {error.type or ''} {error.param or ''}"
     problem = refusal(error.status_code, message, details)
     return replace(problem, wait=wait_of(error.response.headers, now))
-
-
-def _unreachable(cause: BaseException | None) -> CallProblem:
-    import httpx
-
-    if isinstance(cause, httpx.LocalProtocolError):
-        # Its message quotes the header.
-        reason = "the request cannot be sent: check the key for characters that no HTTP header can carry"
-        return CallProblem(ErrorClass.AUTH, reason)
-    cause_text = f" ({line(str(cause))})" if str(cause or "") else ""
-    return CallProblem(ErrorClass.UNAVAILABLE, f"the server cannot be reached{cause_text}", is_passing=True)
 
 
 def refusal(status: int, message: str, details: str) -> CallProblem:

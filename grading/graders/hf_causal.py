@@ -246,7 +246,9 @@ class CausalGrader(GeneratingGrader):
         with torch.inference_mode():
             scored: Sequence[RatedReply | None] = [None] * len(batch)
             if self._scorer:
-                scored = self._scored(self._scorer, self._read(batch))
+                scored = self._scored(
+                    self._scorer, Continuation(self._loaded, [prompt.tokens for prompt in batch])
+                )
             rest = [prompt for prompt, rated_reply in zip(batch, scored, strict=True) if rated_reply is None]
             replies = iter(self._replies(rest))
         return [
@@ -255,9 +257,6 @@ class CausalGrader(GeneratingGrader):
             else self._reply(prompt, next(replies))
             for prompt, rated_reply in zip(batch, scored, strict=True)
         ]
-
-    def _read(self, batch: Sequence[EncodedPrompt]) -> Continuation:
-        return Continuation(self._loaded, [prompt.tokens for prompt in batch])
 
     def _replies(self, batch: Sequence[EncodedPrompt]) -> list[list[int]]:
         """Generate tokens greedily."""

@@ -52,7 +52,8 @@ class ExtractiveGrader(LocalGrader):
         if not loaded.tokenizer.is_fast:
             raise GraderUnavailable(f"the tokenizer of {spec.llm} does not tell where its tokens stand")
         self._takes_types = "token_type_ids" in loaded.tokenizer.model_input_names
-        self._mark = _missing_mark(loaded.tokenizer)
+        mark, written = loaded.tokenizer.cls_token, loaded.tokenizer("Who?", "I.")["input_ids"]
+        self._mark = "" if mark is None or loaded.tokenizer.cls_token_id in written else str(mark)
 
     def _ask(self, pairs: Sequence[CellToGrade]) -> Iterator[EncodedPrompt | Result]:
         questions = [self._question(pair) for pair in pairs]
@@ -122,7 +123,9 @@ class ExtractiveGrader(LocalGrader):
 
         n = len(window.tokens)
         is_passage = torch.tensor([span is not None and span[1] > span[0] for span in window.spans])
-        nowhere = self._no_answer_at(window)
+        # The token that says that there is no answer.
+        mark = self._loaded.tokenizer.cls_token_id
+        nowhere = window.tokens.index(mark) if mark in window.tokens else 0
         no_answer = float(starts[nowhere] + ends[nowhere])
         if not is_passage.any():
             return _Span(-math.inf, no_answer, 0, 0)
@@ -134,11 +137,6 @@ class ExtractiveGrader(LocalGrader):
         start, end = window.spans[first], window.spans[last]
         return _Span(float(scores[first, last]), no_answer, start[0] if start else 0, end[1] if end else 0)
 
-    def _no_answer_at(self, window: _Window) -> int:
-        """Return the place of the token that says that there is no answer."""
-        mark = self._loaded.tokenizer.cls_token_id
-        return window.tokens.index(mark) if mark in window.tokens else 0
-
     def _result(self, prompt: EncodedPrompt, answers: Sequence[_Span]) -> Result:
         best = max(answers, key=lambda answer: answer.score)
         no_answer = min(answer.no_answer for answer in answers) + self._options.no_answer_bias
@@ -148,15 +146,9 @@ class ExtractiveGrader(LocalGrader):
         if not isinstance(result, Grade):
             return result
         outcome = result.outcome if reply else Outcome.UNANSWERABLE
-        return replace(result, outcome=outcome, confidence=_certainty(best.score - no_answer))
-
-
-def _missing_mark(tokenizer: Any) -> str:
-    """Return the text of the tokenizer's `cls` token, where it has one and does not write it by itself."""
-    mark, written = tokenizer.cls_token, tokenizer("Who?", "I.")["input_ids"]
-    return "" if mark is None or tokenizer.cls_token_id in written else str(mark)
-
-
-def _certainty(margin: float) -> float:
-    """Return the probability of the better of two scores, at least one half."""
-    return round(1 / (1 + math.exp(-abs(margin))), 6) if math.isfinite(margin) else 1.0
+        margin = best.score - no_answer
+        return replace(
+            result,
+            outcome=outcome,
+            confidence=round(1 / (1 + math.exp(-abs(margin))), 6) if math.isfinite(margin) else 1.0,
+        )

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +49,12 @@ def quantize(model: Any) -> None:
     An encoder-decoder's decoder stays as it is too. Raises GraderUnavailable for a model without such layers.
     """
     import torch
+    from torch.nn import Linear
+    from transformers.pytorch_utils import Conv1D
 
-    layers = list(_layers(model))
+    body = model.get_encoder() if model.config.is_encoder_decoder else model.base_model
+    head = model.get_output_embeddings()
+    layers = [module for module in body.modules() if type(module) in {Linear, Conv1D} and module is not head]
     if not layers:
         raise GraderUnavailable(f"{type(model).__name__} has no linear layers that int8 could compute")
     multiply = _product()
@@ -58,15 +62,6 @@ def quantize(model: Any) -> None:
     with torch.no_grad():
         for layer in layers:
             _replace(layer, latest, multiply)
-
-
-def _layers(model: Any) -> Iterator[Any]:
-    from torch.nn import Linear
-    from transformers.pytorch_utils import Conv1D
-
-    body = model.get_encoder() if model.config.is_encoder_decoder else model.base_model
-    head = model.get_output_embeddings()
-    return (module for module in body.modules() if type(module) in {Linear, Conv1D} and module is not head)
 
 
 def _replace(layer: Any, latest: _Latest, multiply: Product) -> None:

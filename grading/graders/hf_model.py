@@ -338,32 +338,29 @@ def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> Loaded
 def _pretrained(llm: str, task: ModelTask, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
     """Load tokenizer and model. Local files are not looked up over the network, which may be down."""
     if file := gguf_file(llm):
-        return _unpacked(file, task, dtype)
-    return _read(llm, task, dtype, local_files_only=local_files_only)
+        import transformers
 
-
-def _unpacked(file: GgufFile, task: ModelTask, dtype: str) -> tuple[Any, Any]:
-    """Load a GGUF file from the copy of its unpacked weights, which the first to load it makes."""
-    import transformers
-
-    with copy_of(file, task.form(dtype)) as copy:
-        if copy and copy.is_ready:
+        with copy_of(file, task.form(dtype)) as copy:
+            if copy and copy.is_ready:
+                try:
+                    return _read(copy.folder, task, dtype, local_files_only=True)
+                except Exception:  # the file itself is still there
+                    logger.warning(
+                        "the copy of %s cannot be read and is made again", file.name, exc_info=True
+                    )
+                    copy.remove()
+            verbosity = transformers.logging.get_verbosity()
+            transformers.logging.set_verbosity_error()  # it takes the weights to stay packed, and advises so
             try:
-                return _read(copy.folder, task, dtype, local_files_only=True)
-            except Exception:  # the file itself is still there
-                logger.warning("the copy of %s cannot be read and is made again", file.name, exc_info=True)
-                copy.remove()
-        verbosity = transformers.logging.get_verbosity()
-        transformers.logging.set_verbosity_error()  # it takes the weights to stay packed, and advises so
-        try:
-            tokenizer, model = _read(file.folder, task, dtype, gguf_file=file.name, local_files_only=True)
-        finally:
-            transformers.logging.set_verbosity(verbosity)
-        del model.config.quantization_config  # the weights are plain numbers now
-        model.hf_quantizer = None
-        if copy:
-            copy.save(tokenizer, model)
-    return tokenizer, model
+                tokenizer, model = _read(file.folder, task, dtype, gguf_file=file.name, local_files_only=True)
+            finally:
+                transformers.logging.set_verbosity(verbosity)
+            del model.config.quantization_config  # the weights are plain numbers now
+            model.hf_quantizer = None
+            if copy:
+                copy.save(tokenizer, model)
+        return tokenizer, model
+    return _read(llm, task, dtype, local_files_only=local_files_only)
 
 
 def _read(name: str | Path, task: ModelTask, dtype: str, **where: Any) -> tuple[Any, Any]:

@@ -261,16 +261,12 @@ def build(spec: GraderSpec, connection: Connection | None = None) -> Grader:
     backend = BACKENDS.get(spec.backend)
     if backend is None:
         raise UnknownGrader(f"no grader {spec.backend!r}; known are {', '.join(BACKENDS)}")
-    _check_prompt(backend, spec)
-    make = _load(backend)
-    return make(spec, connection) if backend.needs_server else make(spec)
-
-
-def _check_prompt(backend: Backend, spec: GraderSpec) -> None:
     if not backend.asks(spec.prompt):
         raise UnknownPrompt(
             f"{backend.name} does not ask {spec.prompt_class}; it asks {', '.join(backend.prompt_classes)}"
         )
+    make = _load(backend)
+    return make(spec, connection) if backend.needs_server else make(spec)
 
 
 def _load(backend: Backend) -> Callable[..., Grader]:

@@ -99,7 +99,8 @@ class ConcurrencyLimit:
     def note_reply(self, started: float, ended: float) -> None:
         self._round.replies += 1
         self._round.fastest = min(self._round.fastest, ended - started)
-        if self._is_used:
+        # Fewer calls than half the limit do not show that the server takes more.
+        if 2 * max(self._round.under_way, self._previous.under_way) >= self.calls:
             step = 1.0 if self._is_starting else 1.0 / self._limit
             self._limit = min(float(self._most), self._limit + step)
         if self._round.replies >= self._round.length and self._is_queueing():
@@ -111,11 +112,6 @@ class ConcurrencyLimit:
             return
         self._limit = max(1.0, self._limit * DECREASE)
         self._is_starting, self._decreased_at = False, ended
-
-    @property
-    def _is_used(self) -> bool:
-        """Fewer calls than half the limit do not show that the server takes more."""
-        return 2 * max(self._round.under_way, self._previous.under_way) >= self.calls
 
     def _is_queueing(self) -> bool:
         """Return whether even the fastest call of the round that ends here had to wait too long."""

@@ -296,7 +296,8 @@ def _offered(text: str) -> str:
     parts = re.match(r"\W*([^\W\d]+(?:_[^\W\d]+)*)\W*_?([0-9]{1,6})?", text)
     if not parts or "/" in text:
         return ""
-    names = {name.casefold(): name for name in (*ABSENT, *registry.short_names(), *_plain_names())}
+    plain = filter(_OURS.fullmatch, registry.suggested_names())
+    names = {name.casefold(): name for name in (*ABSENT, *registry.short_names(), *plain)}
     names |= {name.casefold(): name for name in _BY_NAME}
     near = get_close_matches(parts[1].casefold(), names, n=1, cutoff=0.5)
     if not near:
@@ -304,10 +305,6 @@ def _offered(text: str) -> str:
     name = names[near[0]]
     name = ABSENT.get(name, name)
     return _with_cutoff(_BY_NAME[name].name, parts[2]) if name in _BY_NAME else name
-
-
-def _plain_names() -> list[str]:
-    return [name for name in registry.suggested_names() if _OURS.fullmatch(name)]
 
 
 def in_ir_measures(

@@ -355,19 +355,16 @@ def parse_final_score(
     ]
     for ratings in (_after(_FINAL, text, scale), in_json, _after(_OVERALL, text, scale)):
         if ratings:
-            return _last(ratings[-1], scale, on_unparsable)
+            rating = ratings[-1]
+            low, high = scale
+            if rating is not None:
+                return ParsedRating(rating, Outcome.NUMERIC)
+            if on_unparsable == "fail":
+                raise ParseFailure(f"the final score is not from {low} to {high}")
+            return ParsedRating(min(low + 1, high), Outcome.DEFAULTED)
     return parse_rating(reply, scale=scale, on_unparsable=on_unparsable)
 
 
 def _after(lead_in: re.Pattern[str], text: str, scale: Scale) -> list[int | None]:
     numbers = [NUMBER.match(text, match.end()) for match in lead_in.finditer(text)]
     return [in_scale(number, scale) if number else None for number in numbers]
-
-
-def _last(rating: int | None, scale: Scale, on_unparsable: OnUnparsable) -> ParsedRating:
-    low, high = scale
-    if rating is not None:
-        return ParsedRating(rating, Outcome.NUMERIC)
-    if on_unparsable == "fail":
-        raise ParseFailure(f"the final score is not from {low} to {high}")
-    return ParsedRating(min(low + 1, high), Outcome.DEFAULTED)

@@ -41,34 +41,27 @@ _OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels", "strict",
 
 def check(prompt: Prompt) -> None:
     """Raise BadPrompt or UnknownPlaceholder with what to correct."""
-    _check_name(prompt.prompt_class)
+    if not _NAME.fullmatch(prompt.prompt_class):
+        raise BadPrompt(
+            "a prompt class is a letter and then letters, digits or _, 64 at most", part="prompt_class"
+        )
+    if prompt.prompt_class in by_class():
+        raise BadPrompt(
+            f"{prompt.prompt_class} is the class of a published prompt; choose another name",
+            part="prompt_class",
+        )
     if len(prompt.system) + len(prompt.template) > LONGEST:
         raise BadPrompt(f"the prompt is longer than {LONGEST:,} characters", part="template")
-    _check_kinds(prompt.kinds)
+    if not prompt.kinds:
+        raise BadPrompt(
+            "a prompt is worded for questions, for nuggets, for both, or for direct grading", part="kinds"
+        )
+    if ItemKind.DIRECT in prompt.kinds and len(prompt.kinds) > 1:
+        raise BadPrompt("a prompt for direct grading cannot be for questions or nuggets too", part="kinds")
     _check_placeholders(prompt)
     if prompt.labels or prompt.rule is ParseRule.LABEL:
         _check_labels(prompt)
     _check_scale(prompt)
-
-
-def _check_name(prompt_class: str) -> None:
-    if not _NAME.fullmatch(prompt_class):
-        raise BadPrompt(
-            "a prompt class is a letter and then letters, digits or _, 64 at most", part="prompt_class"
-        )
-    if prompt_class in by_class():
-        raise BadPrompt(
-            f"{prompt_class} is the class of a published prompt; choose another name", part="prompt_class"
-        )
-
-
-def _check_kinds(kinds: frozenset[ItemKind]) -> None:
-    if not kinds:
-        raise BadPrompt(
-            "a prompt is worded for questions, for nuggets, for both, or for direct grading", part="kinds"
-        )
-    if ItemKind.DIRECT in kinds and len(kinds) > 1:
-        raise BadPrompt("a prompt for direct grading cannot be for questions or nuggets too", part="kinds")
 
 
 def _check_placeholders(prompt: Prompt) -> None:
@@ -261,10 +254,13 @@ def from_options(prompt_class: str, options: JSON) -> Prompt:
         raise BadPrompt("whether a prompt is strict must be true or false")
     if type(options.get("min_grade", 0)) is not int:
         raise BadPrompt("the threshold of a prompt must be a whole number")
+    value = options.get("kinds")
+    if not isinstance(value, list):
+        raise BadPrompt("the kinds of a prompt must be a list, of question and nugget or of direct")
     prompt = from_template(
         prompt_class,
         cast("str", options["template"]),
-        _kinds(options.get("kinds")),
+        [_one_of(ItemKind, kind, "kinds") for kind in value],
         _scale(options.get("scale")),
         system=system,
         rule=_one_of(ParseRule, parse, "parse") if parse else None,
@@ -285,12 +281,6 @@ def _purpose(prompt: Prompt) -> Purpose:
 def _digest(prompt: Prompt) -> str:
     canonical = json.dumps(as_options(prompt), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:_DIGEST]
-
-
-def _kinds(value: JSON) -> list[ItemKind]:
-    if not isinstance(value, list):
-        raise BadPrompt("the kinds of a prompt must be a list, of question and nugget or of direct")
-    return [_one_of(ItemKind, kind, "kinds") for kind in value]
 
 
 def _scale(value: JSON) -> Scale | None:

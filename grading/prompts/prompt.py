@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from typing import Any
 
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing import (
@@ -226,28 +225,24 @@ def by_class() -> dict[str, Prompt]:
     for file in resources.files(__package__).iterdir():
         if file.name.endswith(".toml"):
             for entry in tomllib.loads(file.read_text(encoding="utf-8"))["prompt"]:
-                prompt = _prompt(entry)
+                low_high = entry.get("scale")
+                prompt = Prompt(
+                    prompt_class=entry["prompt_class"],
+                    version=entry["version"],
+                    purpose=Purpose(entry["purpose"]),
+                    kinds=frozenset(ItemKind(kind) for kind in entry["kinds"]),
+                    scale=(low_high[0], low_high[1]) if low_high else None,
+                    template=entry["template"],
+                    source=entry["source"],
+                    rule=ParseRule(entry["parse"]),
+                    system=entry.get("system", ""),
+                    labels=tuple(entry.get("labels", {}).items()),
+                    is_strict=entry.get("strict", False),
+                    min_grade=entry.get("min_grade"),
+                    summary=entry["summary"],
+                )
                 prompts[prompt.prompt_class] = prompt
     return prompts
-
-
-def _prompt(entry: dict[str, Any]) -> Prompt:  # Any: tomllib's own type of a table
-    low_high = entry.get("scale")
-    return Prompt(
-        prompt_class=entry["prompt_class"],
-        version=entry["version"],
-        purpose=Purpose(entry["purpose"]),
-        kinds=frozenset(ItemKind(kind) for kind in entry["kinds"]),
-        scale=(low_high[0], low_high[1]) if low_high else None,
-        template=entry["template"],
-        source=entry["source"],
-        rule=ParseRule(entry["parse"]),
-        system=entry.get("system", ""),
-        labels=tuple(entry.get("labels", {}).items()),
-        is_strict=entry.get("strict", False),
-        min_grade=entry.get("min_grade"),
-        summary=entry["summary"],
-    )
 
 
 def toml_lines(prompts: Iterable[Prompt]) -> Iterator[str]:

@@ -366,7 +366,8 @@ def at_random(candidates: Sequence[Candidate], random: np.random.Generator) -> S
     """
     if not candidates:
         raise ValueError("no candidates")
-    return _with_sides(candidates[int(random.integers(len(candidates)))], random)
+    topic, first, second = candidates[int(random.integers(len(candidates)))]
+    return Sides(topic, second, first) if random.random() < 0.5 else Sides(topic, first, second)
 
 
 def sharpening(
@@ -389,8 +390,3 @@ def sharpening(
     of_pair = [each for each in candidates if place.get(each.pair, -1) == first]
     fewest = min((votes.get(each.topic, 0) for each in of_pair), default=0)
     return at_random([each for each in of_pair if votes.get(each.topic, 0) == fewest], random)
-
-
-def _with_sides(candidate: Candidate, random: np.random.Generator) -> Sides:
-    topic, first, second = candidate
-    return Sides(topic, second, first) if random.random() < 0.5 else Sides(topic, first, second)

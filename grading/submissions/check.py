@@ -75,7 +75,7 @@ def inspect_file(
     findings = Findings(path.name, rules.severity, most_each=most_each)
     checking = None
     try:
-        first = _first_line(path)
+        first = next((text for _, text in lines(path) if text.strip()), "").lstrip()
         checking = _checking(first, rules, _by_id(topics), findings, corpus)
         if checking:
             checking.file(path)
@@ -116,10 +116,6 @@ def _given(first_line: str) -> str:
     if _is_json(first_line):
         return "JSON"
     return "a TREC run" if len(first_line.split()) == 6 else "no JSON"
-
-
-def _first_line(path: Path) -> str:
-    return next((text for _, text in lines(path) if text.strip()), "").lstrip()
 
 
 def _by_id(topics: Iterable[TrackTopic]) -> dict[str, TrackTopic]:

@@ -87,7 +87,8 @@ class MetadataCheck:
         rules = self._rules
         for category, keys in (("metadata", rules.required), ("metadata_recommended", rules.recommended)):
             for key in keys:
-                if _is_blank(metadata.get(key)):
+                value = metadata.get(key)
+                if value is None or (isinstance(value, str) and not value.strip()):
                     yield category, f"{key} is missing or empty, expected a value"
         others = [key for key in metadata if key not in {*rules.required, *rules.recommended}]
         if others and not rules.allows_others:
@@ -97,10 +98,6 @@ class MetadataCheck:
             if key != "run_id" and metadata.get(key) != first.get(key):
                 expected = f"{first.get(key)!r} as on line {first_line}"
                 yield "metadata", f"{key} is {metadata.get(key)!r}, expected {expected}"
-
-
-def _is_blank(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 class DocumentIds:

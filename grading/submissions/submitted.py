@@ -86,7 +86,17 @@ class ResponseCheck:
         if not any(sentence.text.strip() for sentence in response.sentences):
             yield "empty_answer", "no text, expected an answer", None
             return
-        yield from _sentences(response, self._track)
+        limit = self._track.citations.max_per_sentence
+        is_inline = Shape.INLINE in self._track.citations.shapes
+        for number, sentence in enumerate(response.sentences, start=1):
+            count = len(sentence.citations or ())
+            if not sentence.text.strip():
+                yield "blank_sentence", "no text, expected a sentence", number
+            if limit is not None and count > limit:
+                yield "citation_count", f"{count} citations, expected at most {limit}", number
+            if is_inline and "[" in sentence.text:
+                problem = f"a bracket in {sentence.text!r}, expected only ids, before the full stop"
+                yield "citation_format", problem, number
         yield from _references(response, self._track)
         yield from self._document_ids(response)
         yield from _length(response, self._track, topic)
@@ -149,20 +159,6 @@ def _narrative(response: Response, track: ResponseRules, topic: TrackTopic | Non
         at = next((n for n, (left, right) in pairs if left != right), min(len(text), len(copy)))
         difference = f"{key} has {copy[at:][:20]!r} from character {at + 1} on"
         yield "narrative", f"{difference}, expected the topic's text, which has {text[at:][:20]!r}", None
-
-
-def _sentences(response: Response, track: ResponseRules) -> Iterator[_Issue]:
-    limit = track.citations.max_per_sentence
-    is_inline = Shape.INLINE in track.citations.shapes
-    for number, sentence in enumerate(response.sentences, start=1):
-        count = len(sentence.citations or ())
-        if not sentence.text.strip():
-            yield "blank_sentence", "no text, expected a sentence", number
-        if limit is not None and count > limit:
-            yield "citation_count", f"{count} citations, expected at most {limit}", number
-        if is_inline and "[" in sentence.text:
-            problem = f"a bracket in {sentence.text!r}, expected only ids, before the full stop"
-            yield "citation_format", problem, number
 
 
 def _references(response: Response, track: ResponseRules) -> Iterator[_Issue]:

@@ -232,7 +232,10 @@ class Ragnarok:
     def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
         """Answer from all sources given. Raises whatever the model raises where it cannot be asked."""
         model = RecordingModel(self.llm)
-        contexts = "\n".join(_context(number, source) for number, source in enumerate(sources, 1))
+        contexts = "\n".join(
+            f"[{number}] {source.title}: {source.text}" if source.title else f"[{number}] {source.text}"
+            for number, source in enumerate(sources, 1)
+        )
         reply = model.ask("answer", base.get("ChatQa"), query=topic.text, contexts=contexts)
         sentences = first_words(cited_sentences(reply, len(sources)), self.max_words)
         return Answer(sentences, tuple(sources), tuple(model.steps))
@@ -262,7 +265,3 @@ def output(answer: Answer) -> str:
         },
         ensure_ascii=False,
     )
-
-
-def _context(number: int, source: Source) -> str:
-    return f"[{number}] {source.title}: {source.text}" if source.title else f"[{number}] {source.text}"

@@ -64,7 +64,7 @@ def fact_lines(reply: str) -> list[str]:
     kept: dict[str, str] = {}
     for line in text_lines(reply):
         text = _MARK.sub("", line.strip()).strip(_QUOTES)
-        if _informs(text):
+        if text and not (_NOTHING.match(text) or _REMARK.match(text) or text.endswith(":")):
             kept.setdefault(normal(text), text)
     return list(kept.values())
 
@@ -143,10 +143,6 @@ def in_order(facts: Sequence[KeyFact], reply: str) -> list[KeyFact]:
         if hit is not None:
             ordered.append(left.pop(hit[2]))
     return [*ordered, *left.values()]
-
-
-def _informs(line: str) -> bool:
-    return bool(line) and not (_NOTHING.match(line) or _REMARK.match(line) or line.endswith(":"))
 
 
 def _joined(text: str) -> str:

@@ -11,7 +11,6 @@ from grading.graders.backend_options import Value
 from grading.systems import base, extractive, key_facts
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, SystemStep
 from grading.systems.extractive import STYLES, BestSentences, Prompted, Ragnarok
-from grading.systems.key_facts import Rifer
 from grading.systems.reranking import (
     STRIDE,
     WINDOW,
@@ -130,11 +129,11 @@ class SystemSpec:
 
     @property
     def needs_model(self) -> bool:
-        return self.reranks or self.answering not in (Answering.NONE, Answering.SENTENCES)
-
-    @property
-    def reranks(self) -> bool:
-        return self.rerank_passes > 0 or self.rating_prompt != ""
+        return (
+            self.rerank_passes > 0
+            or self.rating_prompt != ""
+            or self.answering not in (Answering.NONE, Answering.SENTENCES)
+        )
 
     @property
     def is_closed_book(self) -> bool:
@@ -275,7 +274,7 @@ def _answering(spec: SystemSpec, llm: TextModel) -> AnswerSystem | None:
         case Answering.RAGNAROK:
             return Ragnarok(llm, spec.max_words)
         case Answering.RIFER | Answering.EIFRP:
-            return Rifer(llm, spec.max_words, enhanced=spec.answering is Answering.EIFRP)
+            return key_facts.Rifer(llm, spec.max_words, enhanced=spec.answering is Answering.EIFRP)
         case _:
             return Prompted(llm, STYLES[spec.answering])
 

@@ -114,7 +114,9 @@ class PassageIndex:
                 raise ValueError(f"passage {passage.passage_id} is in the index")
             seen.add(passage.passage_id)
             self.ids.append(passage.passage_id)
-            self.terms.append([self._number(word) for word in index_words(passage.text)])
+            self.terms.append(
+                [self.vocabulary.setdefault(word, len(self.vocabulary)) for word in index_words(passage.text)]
+            )
             self.checks.append(crc32(passage.text.encode()))
         if len(self.ids) > before:
             self._scores = None
@@ -180,9 +182,6 @@ class PassageIndex:
             raise BadFormat(f"{folder} has an index of format {content['format']}; build it anew")
         vocabulary = {word: number for number, word in enumerate(content["vocabulary"])}
         return cls(content["ids"], terms, vocabulary, array("L", content["checks"]), scores)
-
-    def _number(self, word: str) -> int:
-        return self.vocabulary.setdefault(word, len(self.vocabulary))
 
     def _bm25(self) -> bm25s.BM25:
         if self._scores is None:

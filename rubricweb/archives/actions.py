@@ -20,7 +20,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, may_create
 from rubricweb.archives import tables
 from rubricweb.archives.models import Archive, Deletion, Restoration
-from rubricweb.archives.removal import CannotDelete, is_large
+from rubricweb.archives.removal import is_large
 from rubricweb.archives.restoring import Progress, Restored, Terms, Unwanted, restore_archive
 from rubricweb.campaigns.models import Turn
 from rubricweb.core import audit
@@ -31,7 +31,6 @@ from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.imports import staging
 from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import kind_of
-from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.worker import work_on
 from rubricweb.review.models import Flag, SavedView
 
@@ -125,12 +124,6 @@ def retry_deletion(deletion: Deletion) -> None:
             queue.enqueue([deletion])
 
 
-def require_archive(collection: Collection) -> None:
-    """Raise CannotDelete unless the archive of the collection is up to date."""
-    if not is_up_to_date(newest_archive(collection)):
-        raise CannotDelete("The collection has changed since it was archived.")
-
-
 def give_back(person: User, collection: Collection | None) -> None:
     """Free the person's assigned cells and open flags, in one collection or in all."""
     turns = Turn.objects.filter(person=person).exclude(state__in=Turn.DONE)
@@ -177,7 +170,7 @@ def cancel_restoration(work: Restoration) -> None:
         kind_of(work).on_ended(work, error="")
 
 
-def restore(lease: Lease[Restoration]) -> None:
+def restore(lease: leases.Lease[Restoration]) -> None:
     """Restore it, all or nothing, with the end of the work.
 
     Raises BadFormat, NotAllowed where whoever asked for it may create no collections any more, and LeaseLost
@@ -206,7 +199,7 @@ def restore(lease: Lease[Restoration]) -> None:
         try:
             restore_archive(work.path, terms, progress=progress, then=end)
         except Unwanted:
-            raise LeaseLost from None
+            raise leases.LeaseLost from None
 
 
 def clear_on_commit(work: Restoration) -> None:
@@ -215,7 +208,7 @@ def clear_on_commit(work: Restoration) -> None:
 
 
 @contextmanager
-def _noting(lease: Lease[Restoration], progress: Progress) -> Iterator[None]:
+def _noting(lease: leases.Lease[Restoration], progress: Progress) -> Iterator[None]:
     """Save the progress from another thread, since the rows are made in a transaction that nobody sees."""
     is_over = threading.Event()
 

@@ -10,7 +10,6 @@ from django.template.defaultfilters import filesizeformat
 
 from grading.errors import BadFormat
 from rubricweb.archives import actions, removal
-from rubricweb.archives.actions import require_archive
 from rubricweb.archives.layout import CannotArchive, write_archive
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.core import events
@@ -87,8 +86,8 @@ class Deletions(TaskKind[Deletion]):
         collection = Collection.including_gone.select_for_update().filter(pk=work.collection_key).first()
         if collection is None or collection.is_gone:
             return collection is None
-        if not work.goes_without_archive:
-            require_archive(collection)
+        if not (work.goes_without_archive or actions.is_up_to_date(actions.newest_archive(collection))):
+            raise removal.CannotDelete("The collection has changed since it was archived.")
         if connection.vendor != "sqlite" or not removal.is_large(collection):
             removal.delete_collection(collection, by=work.by)
             return True

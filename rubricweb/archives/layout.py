@@ -23,7 +23,7 @@ import json
 import tempfile
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -188,15 +188,12 @@ class Numbers:
         """Return the number of the row, or None if it is not in the archive."""
         if model in self._shared:
             return self._shared[model].get(key)
-        keys = self._keys_of(model)
-        place = bisect_left(keys, key)
-        return place + 1 if place < len(keys) and keys[place] == key else None
-
-    def _keys_of(self, model: type[Model]) -> array[int]:
         if model not in self._keys:
             rows = self._tables[model].archived_rows(self._collection)
             self._keys[model] = array("q", rows.values_list("pk", flat=True).iterator())
-        return self._keys[model]
+        keys = self._keys[model]
+        place = bisect_left(keys, key)
+        return place + 1 if place < len(keys) and keys[place] == key else None
 
 
 def shared_rows(collection: Collection, model: type[Model]) -> list[Any]:
@@ -218,17 +215,17 @@ def _with_sources(collection: Collection, configs: list[GraderConfig]) -> list[G
     rows = {config.fingerprint: config for config in configs}
     looked_up = set(rows)
     while (
-        missing := ({collection.default_grader, collection.answers_by} | _sources(rows.values())) - looked_up
+        missing := (
+            {collection.default_grader, collection.answers_by}
+            | {str(config.options[ANSWERS_BY]) for config in rows.values() if config.options.get(ANSWERS_BY)}
+        )
+        - looked_up
     ):
         looked_up |= missing
         rows |= {
             config.fingerprint: config for config in GraderConfig.objects.filter(fingerprint__in=missing)
         }
     return list(rows.values())
-
-
-def _sources(configs: Iterable[GraderConfig]) -> set[str]:
-    return {str(config.options[ANSWERS_BY]) for config in configs if config.options.get(ANSWERS_BY)}
 
 
 class CannotArchive(Exception):
@@ -253,11 +250,17 @@ def _write(collection: Collection, target: ZipFile) -> Manifest:
     numbers = Numbers(collection)
     parts = {}
     for model in tables.SHARED:
-        parts[model._meta.label] = _write_table(target, model, _shared_values(collection, model))
+        names = [column.attname for column in tables.columns(model)]
+        parts[model._meta.label] = _write_table(
+            target, model, ([getattr(row, name) for name in names] for row in shared_rows(collection, model))
+        )
     for table in tables.archived():
         parts[table.label] = _write_table(target, table.model, _values(table, collection, numbers))
     files = dict(_write_files(target, collection, numbers))
-    manifest = Manifest(collection.slug, parts, files, _migrations())
+    applied = MigrationRecorder(connection).applied_migrations()
+    ours = {table.model._meta.app_label for table in tables.owned()}
+    newest = {app: name for app, name in sorted(applied) if app in ours}
+    manifest = Manifest(collection.slug, parts, files, newest)
     stated = {"format": FORMAT, "version": VERSION} | asdict(manifest)
     text = f"{json.dumps(stated, indent=1, sort_keys=True)}\n".encode()
     for name, content in ((MANIFEST, text), (SIGNATURE, f"{signature(text)}\n".encode())):
@@ -276,11 +279,6 @@ def _write_table(target: ZipFile, model: type[Model], values: Iterator[list[Any]
             size, rows = size + len(data), rows + len(batch)
     names = tuple(column.name for column in tables.columns(model))
     return Part(table_path(label), size, digest.hexdigest(), names, rows)
-
-
-def _shared_values(collection: Collection, model: type[Model]) -> Iterator[list[Any]]:
-    names = [column.attname for column in tables.columns(model)]
-    return ([getattr(row, name) for name in names] for row in shared_rows(collection, model))
 
 
 def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> Iterator[list[Any]]:
@@ -318,14 +316,10 @@ def _write_files(target: ZipFile, collection: Collection, numbers: Numbers) -> I
             continue
         digest, name = hashlib.sha256(), f"files/{row._meta.label}/{number}"
         with path.open("rb") as source, _entry(target, name) as stream:
-            for chunk in _chunks(source):
+            for chunk in iter(lambda: source.read(CHUNK_BYTES), b""):
                 stream.write(chunk)
                 digest.update(chunk)
         yield f"{row._meta.label}/{number}", Part(name, path.stat().st_size, digest.hexdigest())
-
-
-def _chunks(source: IO[bytes]) -> Iterable[bytes]:
-    return iter(lambda: source.read(CHUNK_BYTES), b"")
 
 
 def _entry(target: ZipFile, name: str) -> IO[bytes]:
@@ -333,10 +327,3 @@ def _entry(target: ZipFile, name: str) -> IO[bytes]:
     info.compress_type = ZIP_DEFLATED
     info.create_system, info.external_attr = 3, 0o600 << 16
     return target.open(info, "w", force_zip64=True)
-
-
-def _migrations() -> dict[str, str]:
-    """Return the newest migration of each of our apps."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    ours = {table.model._meta.app_label for table in tables.owned()}
-    return {app: name for app, name in sorted(applied) if app in ours}

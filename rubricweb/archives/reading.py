@@ -38,7 +38,6 @@ from grading.errors import BadFormat, GradingError
 from grading.formats.reading import MAX_LINE_BYTES
 from rubricweb.archives import layout, shapes, tables
 from rubricweb.archives.layout import FORMAT, MANIFEST, SIGNATURE, VERSION, Manifest, Part
-from rubricweb.archives.tables import replaced_in
 from rubricweb.imports import zips
 
 MAX_BYTES = 50_000_000_000
@@ -125,7 +124,12 @@ def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) 
             raise NotSigned(NOT_SIGNED, file=name)
         manifest = _manifest(text, f"{name}: {MANIFEST}")
         parts = [*manifest.tables.values(), *manifest.files.values()]
-        _check_entries(source, parts, entries - {MANIFEST, SIGNATURE}, name)
+        if {part.name for part in parts} != (entries - {MANIFEST, SIGNATURE}):
+            raise BadFormat("has other files than its manifest says, expected it unchanged", file=name)
+        for part in parts:
+            if source.getinfo(part.name).file_size != part.bytes:
+                problem = f"is not of {part.bytes:,} bytes, expected what the manifest says"
+                raise BadFormat(problem, file=f"{name}: {part.name}")
         yield Archive(name, manifest, source, is_own)
 
 
@@ -156,7 +160,14 @@ def _manifest(text: bytes, file: str) -> Manifest:
         raise BadFormat(
             f"cannot be read ({error!r}), expected the manifest of an archive", file=file
         ) from error
-    _check_columns(manifest.tables, file)
+    models = [*tables.SHARED, *(table.model for table in tables.archived())]
+    expected = {model._meta.label: {column.name for column in tables.columns(model)} for model in models}
+    for label, part in manifest.tables.items():
+        if label not in expected:
+            raise BadFormat(f"has the table {label}, which is not known here: {_NEWER}", file=file)
+        if unknown := set(part.columns) - expected[label]:
+            names = ", ".join(sorted(unknown))
+            raise BadFormat(f"has columns of {label} that are not known here ({names}): {_NEWER}", file=file)
     return manifest
 
 
@@ -165,26 +176,6 @@ def _part(stated: Mapping[str, Any]) -> Part:
     return Part(
         str(stated["name"]), int(stated["bytes"]), str(stated["sha256"]), columns, int(stated["rows"])
     )
-
-
-def _check_columns(parts: Mapping[str, Part], file: str) -> None:
-    models = [*tables.SHARED, *(table.model for table in tables.archived())]
-    expected = {model._meta.label: {column.name for column in tables.columns(model)} for model in models}
-    for label, part in parts.items():
-        if label not in expected:
-            raise BadFormat(f"has the table {label}, which is not known here: {_NEWER}", file=file)
-        if unknown := set(part.columns) - expected[label]:
-            names = ", ".join(sorted(unknown))
-            raise BadFormat(f"has columns of {label} that are not known here ({names}): {_NEWER}", file=file)
-
-
-def _check_entries(source: ZipFile, parts: list[Part], entries: set[str], name: str) -> None:
-    if {part.name for part in parts} != entries:
-        raise BadFormat("has other files than its manifest says, expected it unchanged", file=name)
-    for part in parts:
-        if source.getinfo(part.name).file_size != part.bytes:
-            problem = f"is not of {part.bytes:,} bytes, expected what the manifest says"
-            raise BadFormat(problem, file=f"{name}: {part.name}")
 
 
 def _row(text: bytes, part: Part, *, file: str, line: int) -> list[Any]:
@@ -260,7 +251,7 @@ def ready_rows(
     convert = {column.name: _converter(column, keys) for column in columns}
     stated_columns = [column for column in columns if column.name in part.columns]
     checks = [(column.name, checker(column, is_own=archive.is_own)) for column in stated_columns]
-    inner, is_work = replaced_in(table.label), tables.is_work(model)
+    inner, is_work = tables.replaced_in(table.label), tables.is_work(model)
     for number, row in archive.rows(table.label):
         try:
             stated = dict(zip(part.columns, row, strict=True))

@@ -152,7 +152,11 @@ def restore_archive(
         terms = replace(terms, slug=terms.slug or archive.manifest.collection)
         _check_slug(terms.slug, archive.name)
         try:
-            keys = _reserved(archive)
+            parts = archive.manifest.tables
+            keys = Keys(
+                archive.manifest,
+                reserve_keys({table.model: parts[table.label].rows for table in _present(archive)}),
+            )
             with transaction.atomic():
                 restored = _restore(archive, terms, keys, files, progress)
                 _invite(restored, terms)
@@ -173,13 +177,6 @@ def _check_slug(slug: str, file: str) -> None:
         raise BadFormat(f"the slug {slug} is too long, expected at most {SLUG_CHARS} characters", file=file)
     if Collection.objects.filter(slug=slug).exists():
         raise BadFormat(f"there is a collection {slug} already, expected another slug", file=file)
-
-
-def _reserved(archive: Archive) -> Keys:
-    parts = archive.manifest.tables
-    return Keys(
-        archive.manifest, reserve_keys({table.model: parts[table.label].rows for table in _present(archive)})
-    )
 
 
 def _present(archive: Archive) -> list[tables.Table]:
@@ -205,7 +202,7 @@ def parents_first(models: Iterable[type[Model]]) -> list[type[Model]]:
 
 
 def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], progress: Progress) -> Restored:
-    slug, names = terms.slug, _names(archive)
+    slug, names = terms.slug, [str(values["username"]) for values in _shared_rows(archive, User)]
     usernames = set(User.objects.filter(username__in=names).values_list("username", flat=True))
     keys.shared = {User: [_person(name).pk for name in names], GraderConfig: _graders(archive)}
     for table in _present(archive):
@@ -230,11 +227,6 @@ def _taken_out(collection: Collection) -> list[Membership]:
     return members
 
 
-def _names(archive: Archive) -> list[str]:
-    """Return the user names of the archive's people. Raises BadFormat."""
-    return [str(values["username"]) for values in _shared_rows(archive, User)]
-
-
 def _shared_rows(archive: Archive, model: type[Model]) -> Iterator[dict[str, Any]]:
     """Yield the checked rows of a model that belongs to no collection. Raises BadFormat."""
     label = model._meta.label
@@ -249,20 +241,17 @@ def _shared_rows(archive: Archive, model: type[Model]) -> Iterator[dict[str, Any
                 check(value)
             values = dict(zip(part.columns, row, strict=True))
             if model is GraderConfig:
-                _check_grader(GraderConfig(**values))
+                # All collections share graders: each must be what its fingerprint says.
+                config = GraderConfig(**values)
+                require_genuine(config)
+                present = GraderConfig.objects.filter(fingerprint=config.fingerprint).first()
+                names = ("backend", "llm", "prompt_class", "purpose", "options")
+                if present and any(getattr(present, name) != getattr(config, name) for name in names):
+                    raise ValueError(f"is not the grader {present} that has its fingerprint here")
         except WRONG as error:
             problem = f"{reason(error)}, expected a row of {label}"
             raise BadFormat(problem, file=f"{archive.name}: {part.name}", line=number) from error
         yield values
-
-
-def _check_grader(config: GraderConfig) -> None:
-    """Raise ValueError for a grader that is not what its fingerprint says: all collections share graders."""
-    require_genuine(config)
-    present = GraderConfig.objects.filter(fingerprint=config.fingerprint).first()
-    names = ("backend", "llm", "prompt_class", "purpose", "options")
-    if present and any(getattr(present, name) != getattr(config, name) for name in names):
-        raise ValueError(f"is not the grader {present} that has its fingerprint here")
 
 
 def _person(name: str) -> User:

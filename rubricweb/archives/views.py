@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.archives import actions, removal
-from rubricweb.archives.actions import cancel_restoration, start_restoration
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.core.formatting import number
 from rubricweb.core.forms import too_large
@@ -121,7 +120,10 @@ def delete(request: HtmxRequest, slug: str) -> HttpResponse:
         without = form.cleaned_data.get("without_archive", False)
         started = actions.start_deletion(collection, by=request.user, without_archive=without)
         if not started.error:
-            return _deleted(request, started)
+            if started.is_live:
+                return redirect(started)
+            messages.success(request, f"{started.name} is deleted.")
+            return redirect("home:home")
         form.add_error(None, started.error)
     note, verb = _of_archive(newest, is_archived=form.is_archived)
     context = {
@@ -145,13 +147,6 @@ def _of_archive(newest: Archive | None, *, is_archived: bool) -> tuple[str, str]
     if newest and newest.is_there:
         return "It has changed since its archive was made.", "Archive it again"
     return "It has no archive.", "Archive it first"
-
-
-def _deleted(request: HtmxRequest, started: Deletion) -> HttpResponse:
-    if started.is_live:
-        return redirect(started)
-    messages.success(request, f"{started.name} is deleted.")
-    return redirect("home:home")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -187,7 +182,9 @@ def restore(request: HtmxRequest) -> HttpResponse:
         form.add_error("archive", f"It is too large, expected at most {most} bytes.")
     if form.is_bound and form.is_valid():
         submitted = form.cleaned_data
-        return redirect(start_restoration(submitted["archive"], slug=submitted["slug"], by=request.user))
+        return redirect(
+            actions.start_restoration(submitted["archive"], slug=submitted["slug"], by=request.user)
+        )
     own = Restoration.objects.filter(by=request.user)
     context = {"form": form, "restorations": own[:SHOWN_RESTORATIONS], "restores": True}
     return form_response(request, RESTORE, context, part="restore")
@@ -198,7 +195,7 @@ def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
     """Say how far a restoration is, for who asked for it. POST cancels it."""
     row = get_object_or_404(Restoration, pk=restoration_id, by=request.user)
     if request.method == "POST":
-        cancel_restoration(row)
+        actions.cancel_restoration(row)
         return redirect(row)
     context = {"restoration": row, "restorations": [row], "restores": True}
     return page_or_part(request, RESTORE, context, part="restoration")

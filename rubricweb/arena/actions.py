@@ -38,7 +38,6 @@ from rubricweb.corpus.official import put_official_scores
 from rubricweb.corpus.prompts import Writer
 from rubricweb.jobs import queue, steering
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.systems import models
 
 EVENT = "votes"
@@ -229,13 +228,23 @@ class NewQuestion:
 
 
 @transaction.atomic
-def ask(collection: Collection, request: NewQuestion, *, limits: Limits, by: User) -> Battle:
+def ask(collection: Collection, request: NewQuestion, *, limits: steering.Limits, by: User) -> Battle:
     """Have workers make two answers, and open the blind battle of them. Raises ValueError (`two_systems`)."""
     arena = battles.locked_arena(collection)
     number = battles.next_number(collection, by)
     random = np.random.default_rng([arena.seed, crc32(by.username.encode()), number])
     both = two_systems(request.systems, request.writer, random)
-    question = _new_question(collection, request, limits, by)
+    question = Question.objects.create(
+        collection=collection,
+        topic=request.topic,
+        text=request.text,
+        is_drawn=DRAWN in request.systems,
+        most_calls=max(1, limits.calls),
+        most_dollars=limits.dollars,
+        total=2,
+        priority=Job.Priority.HIGH,
+        by=by,
+    )
     chunks = [_answer(question, place, system, request.writer) for place, system in enumerate(both)]
     queue.enqueue(FreshAnswer.objects.bulk_create(chunks))
     audit.record("question asked in the arena", question, by=by, detail=request.text[:200])
@@ -282,20 +291,6 @@ def adopt(question: Question, *, query_id: str, by: User) -> Topic:
     audit.record("question adopted as a topic", topic, by=by, detail=query_id)
     events.publish_on_commit(collection.channel, "runs")
     return topic
-
-
-def _new_question(collection: Collection, request: NewQuestion, limits: Limits, by: User) -> Question:
-    return Question.objects.create(
-        collection=collection,
-        topic=request.topic,
-        text=request.text,
-        is_drawn=DRAWN in request.systems,
-        most_calls=max(1, limits.calls),
-        most_dollars=limits.dollars,
-        total=2,
-        priority=Job.Priority.HIGH,
-        by=by,
-    )
 
 
 def _answer(question: Question, place: int, system: FreshSystem, writer: Writer | None) -> FreshAnswer:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from grading.types import Sentence
-from rubricweb.arena.models import Battle, Question, Reason, Vote, digest_of
+from rubricweb.arena.models import Battle, Reason, Vote, digest_of
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response
 from rubricweb.corpus.pseudonyms import shown_names
@@ -111,7 +111,12 @@ def paired_topics(answers: Mapping[Place, str]) -> set[int]:
 def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
     """Return both answers, left first; None if one is not ready yet, or was replaced or removed."""
     if battle.question:
-        return _fresh_answers(battle.question)
+        if not battle.question.is_ready:
+            return None
+        made = [models.made_from_json(chunk.result or {}, "", "") for chunk in battle.question.chunks.all()]
+        first, second = (side.answer.response("", "").sentences if side.answer else () for side in made)
+        texts = _texts(battle.question.collection_id, first, second)
+        return _answer("left", first, texts), _answer("right", second, texts)
     (left_run, topic), (right_run, _) = battle.places
     rows = Response.objects.filter(topic=topic, run__in=(left_run, right_run))
     by_run = {row.run_id: row for row in rows.select_related("run")}
@@ -125,15 +130,6 @@ def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
         _answer("left", sentences[0], texts | left.documents),
         _answer("right", sentences[1], texts | right.documents),
     )
-
-
-def _fresh_answers(question: Question) -> tuple[Answer, Answer] | None:
-    if not question.is_ready:
-        return None
-    made = [models.made_from_json(chunk.result or {}, "", "") for chunk in question.chunks.all()]
-    left, right = (side.answer.response("", "").sentences if side.answer else () for side in made)
-    texts = _texts(question.collection_id, left, right)
-    return _answer("left", left, texts), _answer("right", right, texts)
 
 
 def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) -> Answer:
@@ -228,15 +224,13 @@ def counted_votes(
         elif not (vote.is_blind or with_named):
             named += 1
         elif outcome:
-            votes.append(_counted(battle, outcome, place=len(votes)))
+            voter = battle.person.username if battle.person else f" {len(votes):09}"
+            (left, topic), (right, _) = battle.places
+            file_voter = battle.person.first_name if battle.person and battle.is_imported else ""
+            votes.append(
+                CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome, file_voter)
+            )
     return Counted(tuple(votes), named, outdated)
-
-
-def _counted(battle: Battle, outcome: str, *, place: int) -> CountedVote:
-    voter = battle.person.username if battle.person else f" {place:09}"
-    (left, topic), (right, _) = battle.places
-    file_voter = battle.person.first_name if battle.person and battle.is_imported else ""
-    return CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome, file_voter)
 
 
 def holding_votes(collection: Collection) -> dict[int, Vote]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
-from rubricweb.arena.answers import Counted, CountedVote, Verdict, answer_words, as_arrays, counted_votes
+from rubricweb.arena.answers import CountedVote, Verdict, answer_words, as_arrays, counted_votes
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
 
@@ -161,12 +161,9 @@ def vote_board(
         both_bad=sum(vote.verdict == "both_bad" for vote in votes),
         agreement=voter_agreement(votes),
         length=length,
-        **_left_out(counted),
+        named=counted.named,
+        outdated=counted.outdated,
     )
-
-
-def _left_out(counted: Counted) -> dict[str, int]:
-    return {"named": counted.named, "outdated": counted.outdated}
 
 
 def _with_lengths(

@@ -13,7 +13,6 @@ from grading.formats import events as vote_files
 from grading.formats.events import Verdict, VoteEvent, event_line, moment
 from grading.statistics.mean_intervals import LEVEL
 from rubricweb import __version__
-from rubricweb.accounts.models import User
 from rubricweb.arena.actions import EVENT
 from rubricweb.arena.answers import (
     answer_words,
@@ -290,7 +289,17 @@ class VoteImporter:
         locked_arena(self._work.collection)
         by_pair: dict[_Pair, list[VoteEvent]] = defaultdict(list)
         for vote in votes:
-            _refuse_unknown_words(vote, FilePosition(path, vote.line))
+            at = FilePosition(path, vote.line)
+            drawn = [kind.value for kind in Battle.Drawn if kind is not Battle.Drawn.ASKED]
+            if vote.drawn not in drawn:
+                raise at.error(f"drawn is {vote.drawn!r}, expected {', '.join(drawn)}")
+            tags = [tag for reason in vote.reasons for tag in reason.tags if tag not in Reason.Tag.values]
+            if tags:
+                raise at.error(f"the tag {tags[0]!r}, expected {', '.join(Reason.Tag.values)}")
+            fitting(vote.left_digest, what="left_digest", at=at, limit=DIGEST_CHARS)
+            fitting(vote.right_digest, what="right_digest", at=at, limit=DIGEST_CHARS)
+            for reason in vote.reasons:
+                fitting(reason.text, what="the text of a reason", at=at, limit=REASON_CHARS)
             by_pair[_Pair(vote.voter, vote.query_id, vote.left, vote.right)].append(vote)
         lacking: dict[str, Counter[str]] = {name: Counter() for name in (LACKING, SINCE)}
         answers, outdated = stored_answers(self._work.collection), 0
@@ -335,16 +344,13 @@ class VoteImporter:
             left_digest=first.left_digest,
             right_digest=first.right_digest,
             person=person,
-            number=self._number(person),
+            number=next_number(self._work.collection, person) if person else 1,
             drawn=first.drawn,
             names_shown_at=moment(first.at),
         )
         Battle.objects.filter(pk=battle.pk).update(at=moment(first.at))
         self._work.tally.of("battles").new += 1
         return battle
-
-    def _number(self, person: User | None) -> int:
-        return next_number(self._work.collection, person) if person else 1
 
     def _continue(self, battle: Battle, votes: Sequence[VoteEvent]) -> bool:
         """Add the votes that the battle lacks, if they follow its last one; whether they do."""
@@ -359,30 +365,13 @@ class VoteImporter:
             row.answer, row.evidence, row.uid = vote.answer.value, vote.evidence.value, UUID(vote.event)
             row.save()
             Vote.objects.filter(pk=row.pk).update(at=moment(vote.at))
-            self._add_reasons(row, vote)
+            for given in vote.reasons:
+                reason = Reason(vote=row, tags=given.tags, text=given.text, uid=UUID(given.event))
+                reason.save()
+                Reason.objects.filter(pk=reason.pk).update(at=moment(given.at))
+                self._work.tally.of("vote_reasons").new += 1
             if battle.person is not None:
                 self._work.credits[battle.person, CREDIT] += 1
         counts.new += len(fresh)
         self._work.tally.of("battles").changed += bool(fresh and here)
         return True
-
-    def _add_reasons(self, row: Vote, vote: VoteEvent) -> None:
-        for given in vote.reasons:
-            reason = Reason(vote=row, tags=given.tags, text=given.text, uid=UUID(given.event))
-            reason.save()
-            Reason.objects.filter(pk=reason.pk).update(at=moment(given.at))
-            self._work.tally.of("vote_reasons").new += 1
-
-
-def _refuse_unknown_words(vote: VoteEvent, at: FilePosition) -> None:
-    """Raise `BadFormat` for a way of drawing or a tag that the arena has not."""
-    drawn = [kind.value for kind in Battle.Drawn if kind is not Battle.Drawn.ASKED]
-    if vote.drawn not in drawn:
-        raise at.error(f"drawn is {vote.drawn!r}, expected {', '.join(drawn)}")
-    tags = [tag for reason in vote.reasons for tag in reason.tags if tag not in Reason.Tag.values]
-    if tags:
-        raise at.error(f"the tag {tags[0]!r}, expected {', '.join(Reason.Tag.values)}")
-    fitting(vote.left_digest, what="left_digest", at=at, limit=DIGEST_CHARS)
-    fitting(vote.right_digest, what="right_digest", at=at, limit=DIGEST_CHARS)
-    for reason in vote.reasons:
-        fitting(reason.text, what="the text of a reason", at=at, limit=REASON_CHARS)

@@ -8,7 +8,7 @@ from functools import partial
 from django.db.models import QuerySet
 from django.utils.text import Truncator
 
-from grading.systems.pipeline import Made, make
+from grading.systems.pipeline import make
 from grading.types import Ranking, Topic
 from rubricweb.arena import battles
 from rubricweb.arena.models import FreshAnswer, Question
@@ -16,7 +16,6 @@ from rubricweb.core import events
 from rubricweb.core.reader import reader
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
-from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.systems import retrieval
@@ -34,13 +33,19 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
     payload = ("replies", "result")
     activity = "question's answering"
 
-    def run(self, lease: Lease[FreshAnswer]) -> None:
+    def run(self, lease: leases.Lease[FreshAnswer]) -> None:
         """Make one of the two answers. Raises what `Kind.run` does, and what models raise."""
         began = time.monotonic()
         chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
         if chunk.job.state not in Job.WORKED_ON:
             raise Stopping
-        result = made_as_json(_made(lease, chunk))
+        spec, collection = chunk.made_by, chunk.job.collection
+        topic = Topic(chunk.job.query_id or f"question-{chunk.job_id}", chunk.job.text)
+        ranking = Ranking("", topic.query_id, (), ())
+        if spec.retrieves:
+            ranking = retrieval.index_of(collection).search(topic, depth=spec.depth)
+        sources_of = partial(retrieval.sources_of, collection)
+        result = made_as_json(make(spec, topic, ranking, sources_of, model_of(spec, lease, chunk)))
         leases.finish(lease, result=result, done=1, seconds=time.monotonic() - began)
         events.publish_on_commit(chunk.job.collection.channel, "progress")
 
@@ -59,16 +64,6 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
 
     def job_changed(self, job: Question) -> None:
         events.publish(job.collection.channel, "progress")
-
-
-def _made(lease: Lease[FreshAnswer], chunk: FreshAnswer) -> Made:
-    spec, collection = chunk.made_by, chunk.job.collection
-    topic = Topic(chunk.job.query_id or f"question-{chunk.job_id}", chunk.job.text)
-    ranking = Ranking("", topic.query_id, (), ())
-    if spec.retrieves:
-        ranking = retrieval.index_of(collection).search(topic, depth=spec.depth)
-    sources_of = partial(retrieval.sources_of, collection)
-    return make(spec, topic, ranking, sources_of, model_of(spec, lease, chunk))
 
 
 def _jobs(collection_id: int) -> QuerySet[Question]:

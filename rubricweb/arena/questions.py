@@ -13,7 +13,6 @@ from grading.formats.ids import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.arena import access, actions, selectors
-from rubricweb.arena.actions import NewQuestion
 from rubricweb.arena.battles import DRAWN, ArenaError, offered
 from rubricweb.arena.models import Question
 from rubricweb.arena.voting import PAGE, context_of
@@ -22,8 +21,7 @@ from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, writer_of
-from rubricweb.jobs import steering
-from rubricweb.jobs.steering import MILLION, Limits, cost
+from rubricweb.jobs.steering import MILLION, Limits, cost, steer
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
 
@@ -83,12 +81,12 @@ class QuestionForm(forms.Form):
         return cleaned
 
     @property
-    def new_question(self) -> NewQuestion:
+    def new_question(self) -> actions.NewQuestion:
         """What the valid form says."""
         chosen = self.cleaned_data
         topic: Topic | None = self._collection.topics.get(pk=chosen["topic"]) if chosen["topic"] else None
         text = topic.text or topic.query_id if topic else chosen["text"]
-        return NewQuestion(text, topic, (chosen["first"], chosen["second"]), self._writer)
+        return actions.NewQuestion(text, topic, (chosen["first"], chosen["second"]), self._writer)
 
     @property
     def limits(self) -> Limits:
@@ -144,7 +142,7 @@ def pending(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_POST
 def cancel(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Stop the answering."""
-    question = steering.steer(_question(request, slug, battle_id), "cancel", by=request.user)
+    question = steer(_question(request, slug, battle_id), "cancel", by=request.user)
     return redirect("arena:battle", slug, question.battle.pk)
 
 

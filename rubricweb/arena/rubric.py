@@ -201,7 +201,15 @@ def rubric_and_votes(
     scored = [vote for vote in votes if all((run, vote.topic_id) in scores for run in vote.pair)]
     differences = _disagreements(scored, covered)
     return RubricAndVotes(
-        explained=_explained(scored, scores) if scored else None,
+        explained=explained(
+            np.array(
+                [scores[vote.left, vote.topic_id] - scores[vote.right, vote.topic_id] for vote in scored]
+            ),
+            np.array([vote.outcome for vote in scored], dtype=np.int64),
+            np.array([vote.topic_id for vote in scored], dtype=np.int64),
+        )
+        if scored
+        else None,
         ungraded=len(votes) - len(scored),
         disagreements=_named(bank, differences[:SHOWN]),
         all_disagreements=len(differences),
@@ -225,14 +233,6 @@ class _Difference:
     def margin(self) -> tuple[int, int]:
         more = self.by_run[self.rubric].covered - self.by_run[self.voters].covered
         return self.votes[self.voters] - self.votes[self.rubric], more
-
-
-def _explained(votes: list[CountedVote], scores: Mapping[Place, float]) -> Explained:
-    return explained(
-        np.array([scores[vote.left, vote.topic_id] - scores[vote.right, vote.topic_id] for vote in votes]),
-        np.array([vote.outcome for vote in votes], dtype=np.int64),
-        np.array([vote.topic_id for vote in votes], dtype=np.int64),
-    )
 
 
 def _disagreements(votes: list[CountedVote], covered: Mapping[Place, Coverage]) -> list[_Difference]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, reason_of, stored_answers
 from rubricweb.arena.battles import SYSTEMS, count_unseen
 from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
-from rubricweb.arena.rubric import AskedItem, Coverage, coverages
+from rubricweb.arena.rubric import AskedItem, coverages
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
@@ -141,21 +140,17 @@ def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> Rub
     if ungraded:
         which = "either answer" if len(ungraded) > 1 else f"the {ungraded[0]} answer"
         return f"No passage of {which} is graded yet."
+    ratings = np.stack([left.ratings, right.ratings], axis=1).tolist()
+    covers = np.stack([left.covers, right.covers], axis=1).tolist()
     return RubricView(
-        rows=tuple(_item_rows(left, right)),
+        rows=tuple(
+            ItemRow(item, tuple(rated), tuple(covered))
+            for item, rated, covered in zip(left.items, ratings, covers, strict=True)
+        ),
         covered=(left.covered, right.covered),
         missing=left.missing + right.missing,
         uncovered=(left.uncovered, right.uncovered),
     )
-
-
-def _item_rows(left: Coverage, right: Coverage) -> list[ItemRow]:
-    ratings = np.stack([left.ratings, right.ratings], axis=1).tolist()
-    covers = np.stack([left.covers, right.covers], axis=1).tolist()
-    return [
-        ItemRow(item, tuple(rated), tuple(covered))
-        for item, rated, covered in zip(left.items, ratings, covers, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +255,10 @@ def tallies(collection: Collection) -> list[SystemTally]:
     held = Vote.objects.on_fresh_answers(collection).filter(is_blind=True)
     outcomes: Counter[tuple[str, int]] = Counter()
     for vote in held.select_related("battle__question").prefetch_related("battle__question__chunks"):
-        outcomes.update(_outcomes(vote, [chunk.system for chunk in vote.battle.question.chunks.all()]))
+        left, right = [chunk.system for chunk in vote.battle.question.chunks.all()]
+        outcome = {Vote.Verdict.LEFT.value: 1, Vote.Verdict.RIGHT.value: -1}.get(vote.answer, 0)
+        outcomes.update([(left, outcome), (right, -outcome)])
     counts = [
         (system, [outcomes[name, outcome] for outcome in (1, 0, -1)]) for name, system in SYSTEMS.items()
     ]
     return [SystemTally(system.label, *tally) for system, tally in counts if any(tally)]
-
-
-def _outcomes(vote: Vote, systems: list[str]) -> Iterable[tuple[str, int]]:
-    left, right = systems
-    outcome = {Vote.Verdict.LEFT.value: 1, Vote.Verdict.RIGHT.value: -1}.get(vote.answer, 0)
-    return (left, outcome), (right, -outcome)

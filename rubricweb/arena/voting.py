@@ -14,11 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, files, selectors
-from rubricweb.arena.actions import Ballot, VoteReason
 from rubricweb.arena.answers import paired_topics, stored_answers
 from rubricweb.arena.battles import ArenaError, NothingToDraw
 from rubricweb.arena.models import Battle, Reason, Vote
-from rubricweb.arena.selectors import BattleView, made_of, waiting
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -52,10 +50,10 @@ class BallotForm(EventForm):
             del self.fields["evidence"]
 
     @property
-    def ballot(self) -> Ballot:
+    def ballot(self) -> actions.Ballot:
         evidence_value = self.cleaned_data.get("evidence")
         evidence = Vote.Verdict(evidence_value) if evidence_value else None
-        return Ballot(Vote.Verdict(self.cleaned_data["answer"]), evidence, self.sent_uid)
+        return actions.Ballot(Vote.Verdict(self.cleaned_data["answer"]), evidence, self.sent_uid)
 
 
 class ReasonForm(forms.Form):
@@ -80,11 +78,6 @@ class ReasonForm(forms.Form):
         if not self.errors and not (cleaned["tags"] or cleaned["text"]):
             raise forms.ValidationError("Choose a word or write a few.")
         return cleaned
-
-    @property
-    def vote_reason(self) -> VoteReason:
-        tags = frozenset(map(Reason.Tag, self.cleaned_data["tags"]))
-        return VoteReason(tags, self.cleaned_data["text"], self.cleaned_data["uid"])
 
 
 class PairForm(forms.Form):
@@ -172,7 +165,11 @@ def reason(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     if not form.is_valid():
         return _battle_page(request, voted, reason_form=form)
     try:
-        actions.give_reason(voted, form.vote_reason, by=request.user)
+        given = form.cleaned_data
+        vote_reason = actions.VoteReason(
+            frozenset(map(Reason.Tag, given["tags"])), given["text"], given["uid"]
+        )
+        actions.give_reason(voted, vote_reason, by=request.user)
     except ArenaError as refusal:
         messages.warning(request, str(refusal))
     return _after(request, voted)
@@ -250,16 +247,16 @@ def _battle_page(
     context |= {"battle": row, "view": view, "form": form}
     context["reason_form"] = reason_form or ReasonForm(initial={"uid": uuid.uuid4()})
     if row.question:
-        context |= waiting(row.question)
+        context |= selectors.waiting(row.question)
     if not row.is_blind:
         context |= _rubric_context(view)
-        context |= made_of(row.question, request.GET.get("made", ""), request.GET.get("page"))
+        context |= selectors.made_of(row.question, request.GET.get("made", ""), request.GET.get("page"))
     response = page_or_part(request, PAGE, context, part="battle")
     response.status_code = 422 if is_refused else 200
     return response
 
 
-def _rubric_context(view: BattleView) -> Context:
+def _rubric_context(view: selectors.BattleView) -> Context:
     """Return what the default bank and grader see in the two answers."""
     bank = next(iter(banks(view.battle.collection)), None)
     if bank is None or view.battle.question or not view.sides:

@@ -28,7 +28,6 @@ from grading.formats.banks import (
     without_twins,
 )
 from rubricweb.accounts import roles
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.convert import BankScope, bank_lines, secret_losses, without_text
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
@@ -167,7 +166,7 @@ class BankExportForm(forms.Form):
         help_text="Share such a file with organizers only.",
     )
 
-    def __init__(self, address: QueryDict | dict[str, str], bank: Bank, held: Role) -> None:
+    def __init__(self, address: QueryDict | dict[str, str], bank: Bank, held: roles.Role) -> None:
         super().__init__(address)
         self.bank, self.versions = bank, {str(version.number): version for version in bank.versions.all()}
         names = [(number, f"version {number}: {version.name}") for number, version in self.versions.items()]

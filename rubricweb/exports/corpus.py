@@ -168,8 +168,12 @@ class RunFormatForm(forms.Form):
 
 
 def run_export(run: Run, format_name: str) -> RunExport:
-    """Return the export. Raises `BadFormat` for an id that the format cannot hold."""
+    """Return the export; an empty format is the run's usual one.
+
+    Raises `BadFormat` for an id that the format cannot hold.
+    """
     answers = _responses(run)
+    format_name = format_name or _usual_format(answers)
     if format_name != TREC_RUN:
         lost, topics = partial(losses, dialect=Dialect(format_name)), _topic_texts(run)
         problems = [
@@ -181,11 +185,6 @@ def run_export(run: Run, format_name: str) -> RunExport:
     unsaid = [f"the run's {name}" for name in UNSAID if getattr(run, name)]
     texts = [f"{answer.query_id}: the text of the answer, and what it cites" for answer in answers]
     return RunExport(run, format_name, (*unsaid, *texts))
-
-
-def usual_format(run: Run) -> str:
-    """Return the dialect in which most of the run's answers came; without any, that of rankings."""
-    return _usual_format(_responses(run))
 
 
 @require_safe
@@ -246,6 +245,7 @@ def _topic_texts(run: Run) -> dict[str, str]:
 
 
 def _usual_format(answers: list[types.Response]) -> str:
+    """Return the dialect in which most of the answers came; without any, that of rankings."""
     if not answers:
         return TREC_RUN
     dialects = Counter(dialect for answer in answers if (dialect := dialect_of(answer.foreign)))

@@ -14,7 +14,6 @@ from grading.formats.graded_records import (
     GradedLine,
     GradedPassage,
     ImportedGrade,
-    OptionPairs,
     PooledRank,
 )
 from grading.formats.graded_records import Judgment as JudgmentOfPassage
@@ -80,10 +79,14 @@ def graded_lines(collection: Collection, *, has_rankings: bool) -> Iterator[Grad
     pool = collection_pool(collection)
     for number, topic in enumerate(pool.topics, start=1):
         grades = _grades(collection, topic, configs)
-        judgments, texts = _judgments(topic), dict(_texts(topic))
+        judged: dict[str, list[JudgmentOfPassage]] = defaultdict(list)
+        rows = Judgment.objects.filter(topic=topic.topic_id).values_list("doc_id", "facet_id", "relevance")
+        for doc_id, facet_id, relevance in sorted(rows):
+            judged[doc_id].append(JudgmentOfPassage(topic.query_id, facet_id, relevance))
+        texts = dict(_texts(topic))
         ranks = _ranks(topic, pool.run_tags) if has_rankings else {}
         passages = [
-            GradedPassage(doc_id, texts[pk], judgments[doc_id], ranks.get(doc_id, []), grades[pk])
+            GradedPassage(doc_id, texts[pk], judged[doc_id], ranks.get(doc_id, []), grades[pk])
             for pk, doc_id in zip(topic.passage_pks, topic.doc_ids, strict=True)
         ]
         yield GradedLine(topic.query_id, number, passages)
@@ -97,14 +100,6 @@ def _configs(collection: Collection) -> list[GraderConfig]:
 def _texts(topic: TopicPool) -> Iterator[tuple[int, str]]:
     rows = Pooled.objects.filter(topic=topic.topic_id).order_by()
     yield from rows.values_list("passage_id", "passage__text").iterator(chunk_size=2_000)
-
-
-def _judgments(topic: TopicPool) -> dict[str, list[JudgmentOfPassage]]:
-    judged: dict[str, list[JudgmentOfPassage]] = defaultdict(list)
-    rows = Judgment.objects.filter(topic=topic.topic_id).values_list("doc_id", "facet_id", "relevance")
-    for doc_id, facet_id, relevance in sorted(rows):
-        judged[doc_id].append(JudgmentOfPassage(topic.query_id, facet_id, relevance))
-    return judged
 
 
 def _ranks(topic: TopicPool, run_tags: tuple[str, ...]) -> dict[str, list[PooledRank]]:
@@ -153,7 +148,12 @@ class _Grader:
     def __init__(self, config: GraderConfig) -> None:
         self.config, self.purpose = config, Purpose(config.purpose)
         self.kinds = kinds_of(config)
-        self.options = _options(config)
+        options = dict(config.settings)  # one that ran here also names its back-end and its prompt
+        if config.backend != IMPORTED:
+            options |= {"backend": config.backend, "prompt_id": config.prompt_name}
+        if config.answers_by:
+            options["answers_of"] = config.answers_by
+        self.options = tuple(sorted(options.items()))
         self.order = (config.llm, config.prompt_class, config.fingerprint)
 
     def grade(self, uid: str, kinds: set[ItemKind], values: list[object]) -> ImportedGrade:
@@ -163,22 +163,9 @@ class _Grader:
         kind = ItemKind.DIRECT if uid == DIRECT_UID else min(kinds & self.kinds or kinds)
         return ImportedGrade(
             item_id=uid,
-            by=self._by(kind),
+            by=GradedBy(kind, self.config.llm, self.config.prompt_class, self.purpose, self.options),
             rating=rating,  # type: ignore[arg-type]  # a column's value
             answer=str(reply if has_reply else answer),
             outcome=Outcome(str(outcome)),
             reason=str(reply) if is_failed else "",
         )
-
-    def _by(self, kind: ItemKind) -> GradedBy:
-        return GradedBy(kind, self.config.llm, self.config.prompt_class, self.purpose, self.options)
-
-
-def _options(config: GraderConfig) -> OptionPairs:
-    """Return the grader's settings; one that ran here also names its back-end and its prompt."""
-    options = dict(config.settings)
-    if config.backend != IMPORTED:
-        options |= {"backend": config.backend, "prompt_id": config.prompt_name}
-    if config.answers_by:
-        options["answers_of"] = config.answers_by
-    return tuple(sorted(options.items()))

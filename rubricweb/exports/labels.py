@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from django import forms
 from django.http import HttpResponseBase, StreamingHttpResponse
@@ -23,10 +22,6 @@ from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.raters import AddressForm
 from rubricweb.grades.visibility import count_ratings, visible_human_grades
-
-if TYPE_CHECKING:
-    from rubricweb.accounts.models import User
-
 
 RATING_FORMATS = {
     "jsonl": "application/x-ndjson; charset=utf-8",
@@ -97,7 +92,7 @@ def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> I
             query_id=row.topic.query_id,
             item_id=row.revision.uid,
             passage_id=row.passage.doc_id,
-            assessor=_called(collection, row.by, shows_names=shows_names),
+            assessor=row.by.username if shows_names else assessor_pseudonym(collection, row.by.pk),
             number=row.number,
             rating=row.rating,
             verdict=GraderVerdict(row.verdict),
@@ -140,10 +135,6 @@ def _turns(collection: Collection) -> dict[tuple[int, int, int], tuple[str, str]
     return {
         (revision, passage, person): turn for revision, passage, person, *turn in rows.values_list(*names)
     }
-
-
-def _called(collection: Collection, person: User, *, shows_names: bool) -> str:
-    return person.username if shows_names else assessor_pseudonym(collection, person.pk)
 
 
 def _download(lines: Iterable[Line], form: FileForm, kind: type[Line], name: str) -> StreamingHttpResponse:

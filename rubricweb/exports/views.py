@@ -13,7 +13,6 @@ from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
 from grading.formats import events
-from grading.formats.events import FlagThread, event_line
 from grading.formats.tables import without_formula
 from grading.formats.trec import qrels_lines
 from rubricweb.banks.secrecy import public
@@ -25,7 +24,7 @@ from rubricweb.corpus.pseudonyms import naming as naming_of_people
 from rubricweb.exports import selectors
 from rubricweb.leaderboards.board.files import WRITERS
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-from rubricweb.review.models import Flag, FlagEvent
+from rubricweb.review.models import Flag
 
 BATCH = 500
 COLUMNS = (
@@ -48,7 +47,7 @@ ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
-    return (event_line(thread) for thread in threads(collection, name))
+    return (events.event_line(thread) for thread in threads(collection, name))
 
 
 def flag_tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
@@ -64,11 +63,11 @@ def flag_tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
             yield "\t".join(without_formula(str(row[column])).translate(ESCAPES) for column in COLUMNS)
 
 
-def threads(collection: Collection, name: Naming) -> Iterator[FlagThread]:
+def threads(collection: Collection, name: Naming) -> Iterator[events.FlagThread]:
     """Yield the flags in the order in which they were opened, without those of secret items."""
     flags = public(Flag.objects.of(collection)).ready().order_by("pk")
     for flag in flags.iterator(chunk_size=BATCH):
-        yield FlagThread(
+        yield events.FlagThread(
             flag_id=f"{flag.bank.collection.slug}/{flag.pk}",
             kind=flag.kind,
             state="open" if flag.is_open else "resolved",
@@ -79,20 +78,19 @@ def threads(collection: Collection, name: Naming) -> Iterator[FlagThread]:
             by=name(flag.by),
             at=flag.at.isoformat(),
             assignee=name(flag.assignee),
-            events=[_event(event, name) for event in flag.events.all()],
+            events=[
+                events.FlagEvent(
+                    event_id=str(event.uid),
+                    number=event.number,
+                    verb=events.Verb(event.verb),
+                    by=name(event.by),
+                    at=event.at.isoformat(),
+                    assignee=name(event.assignee),
+                    text=event.text,
+                )
+                for event in flag.events.all()
+            ],
         )
-
-
-def _event(event: FlagEvent, name: Naming) -> events.FlagEvent:
-    return events.FlagEvent(
-        event_id=str(event.uid),
-        number=event.number,
-        verb=events.Verb(event.verb),
-        by=name(event.by),
-        at=event.at.isoformat(),
-        assignee=name(event.assignee),
-        text=event.text,
-    )
 
 
 class FlagsExportForm(forms.Form):

@@ -38,7 +38,6 @@ from rubricweb.graders.models import CalibrationCard
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders_of
-from rubricweb.grades.visibility import Refused
 
 if TYPE_CHECKING:
     BankChoice = forms.ModelChoiceField[Bank]
@@ -89,7 +88,7 @@ def card_for(user: User, slug: str, card_id: int) -> CalibrationCard:
     cards = CalibrationCard.objects.select_related("bank__collection", "config", "by")
     card: CalibrationCard = get_object_or_404(cards, pk=card_id, bank__collection=collection)
     if hides_numbers(card.bank):
-        raise Refused("Calibration cards open for you once you have rated your blind pairs.")
+        raise visibility.Refused("Calibration cards open for you once you have rated your blind pairs.")
     return card
 
 

@@ -18,7 +18,6 @@ from django.utils.safestring import SafeString
 from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.graders.hf_model import SMOLLM2, gguf_file
-from grading.graders.registry import Backend
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.core.forms import offer_choices
@@ -56,7 +55,7 @@ class GraderCard:
     """Size of the download."""
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> registry.Backend:
         return registry.BACKENDS[self.backends[0]]
 
 
@@ -154,12 +153,17 @@ def is_here(llm: str) -> bool:
     return isinstance(try_to_load_from_cache(llm, "config.json"), str)
 
 
-def name_problem(backend: Backend, llm: str, workers: Sequence[WorkerBeat]) -> str:
+def name_problem(backend: registry.Backend, llm: str, workers: Sequence[WorkerBeat]) -> str:
     """Return why no grader can have this model; empty where one can, after a download at worst."""
     if not backend.needs_model or llm == backend.default_llm or any(llm in each.loaded for each in workers):
         return ""
     if backend.needs_server:
-        return _server_problem(llm)
+        names, problem = server_models()
+        if problem or llm in names or not names:
+            return problem
+        near = difflib.get_close_matches(llm, names, 3, cutoff=0.2) or names[:3]
+        more = ", …" if len(names) > len(near) else ""
+        return f"The server has no model {llm}. It has {', '.join(near)}{more}."
     if is_here(llm) or OF_A_HUB.fullmatch(llm):
         return ""
     if "/" in llm or llm.endswith(".gguf"):
@@ -170,16 +174,6 @@ def name_problem(backend: Backend, llm: str, workers: Sequence[WorkerBeat]) -> s
 
 
 _NEAR = {"smollm2": SMOLLM2, "flan-t5-large": FLAN, "flan-t5": FLAN}
-
-
-def _server_problem(llm: str) -> str:
-    names, problem = server_models()
-    if problem or llm in names or not names:
-        return problem
-    near = difflib.get_close_matches(llm, names, 3, cutoff=0.2) or names[:3]
-    return (
-        f"The server has no model {llm}. It has {', '.join(near)}{', …' if len(names) > len(near) else ''}."
-    )
 
 
 def server_models() -> tuple[list[str], str]:
@@ -222,7 +216,7 @@ class GraderChoiceForm(forms.Form):
     workers: Sequence[WorkerBeat] = ()
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> registry.Backend:
         return registry.BACKENDS[self.cleaned_data["grader_backend"]]
 
     @property
@@ -302,7 +296,9 @@ def grader_form(
     return form
 
 
-def _offered(backend: Backend, own: Iterable[Prompt]) -> list[tuple[str, list[tuple[str, SafeString]]]]:
+def _offered(
+    backend: registry.Backend, own: Iterable[Prompt]
+) -> list[tuple[str, list[tuple[str, SafeString]]]]:
     """Return the prompts that the back-end can ask, by purpose."""
     offered = [*backend.choices, *(prompt for prompt in own if backend.asks(prompt))]
     groups = {purpose: [each for each in offered if each.purpose is purpose] for purpose in ASKED}

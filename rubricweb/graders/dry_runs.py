@@ -32,7 +32,6 @@ from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
-from rubricweb.jobs.leases import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -97,13 +96,26 @@ def sample_of(
         return None
     topic = next((topic for topic in topics if str(topic.pk) == fields.get("topic")), topics[0])
     items = _items(collection, topic, kinds)
-    passages = _passages(collection, topic)
+    pool = collection_pool(collection).by_topic[topic.pk]
+    rows = topic.pool.annotate(beginning=Substr("passage__text", 1, BEGINNING))
+    passages = tuple(
+        PassageChoice(doc_id, " ".join(beginning.split()), pool.judgments.get(doc_id))
+        for doc_id, beginning in rows.values_list("passage__doc_id", "beginning")
+        if doc_id in pool.row_of
+    )
     item = next((item for item in items if str(item.revision_id) == fields.get("item")), None)
     chosen = item or (items[0] if items else None)
     named = [fields.get(f"passage_{place}", "").strip() for place in range(1, MOST_PASSAGES + 1)]
     doc_ids = [doc_id for doc_id in dict.fromkeys(named) if doc_id]
     if not doc_ids or (fields.get("shown_topic") and fields["shown_topic"] != str(topic.pk)):
-        doc_ids = _telling(passages)
+        # The passages that are judged highest and lowest, or the first two.
+        judged = sorted(
+            (passage for passage in passages if passage.judgment is not None),
+            key=lambda passage: passage.judgment or 0,
+            reverse=True,
+        )
+        ends = [judged[0], judged[-1]] if len(judged) > 1 else list(passages[:2])
+        doc_ids = [passage.doc_id for passage in ends]
     return TrialSample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
 
 
@@ -127,16 +139,11 @@ def pairs_of(sample: TrialSample, prompt: Prompt, spec: GraderSpec | None) -> li
     ]
 
 
-def renderings(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
-    """Return what a model would be asked about each pair, without calling any."""
-    return [_rendering(prompt, pair) for pair in pairs]
-
-
 def spec_of_dry_run(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
     return spec_for(backend, llm, prompt, reading_of(collection), options_of(collection, backend))
 
 
-def _rendering(prompt: Prompt, pair: types.CellToGrade) -> Shown:
+def shown_to_model(prompt: Prompt, pair: types.CellToGrade) -> Shown:
     failure = misfit(prompt, pair)
     return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
 
@@ -165,27 +172,6 @@ def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> t
     worded = items.exclude(revision__text="").select_related("revision")
     items = worded.prefetch_related("revision__answer_keys").order_by("bank__name", "position", "pk")
     return tuple({item.revision_id: item for item in items}.values())
-
-
-def _passages(collection: Collection, topic: Topic) -> tuple[PassageChoice, ...]:
-    pool = collection_pool(collection).by_topic[topic.pk]
-    rows = topic.pool.annotate(beginning=Substr("passage__text", 1, BEGINNING))
-    return tuple(
-        PassageChoice(doc_id, " ".join(beginning.split()), pool.judgments.get(doc_id))
-        for doc_id, beginning in rows.values_list("passage__doc_id", "beginning")
-        if doc_id in pool.row_of
-    )
-
-
-def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
-    """Return the passages that are judged highest and lowest, or the first two."""
-    judged = sorted(
-        (passage for passage in passages if passage.judgment is not None),
-        key=lambda passage: passage.judgment or 0,
-        reverse=True,
-    )
-    ends = [judged[0], judged[-1]] if len(judged) > 1 else list(passages[:2])
-    return [passage.doc_id for passage in ends]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +229,7 @@ def start_dry_run(
     return dry_run
 
 
-def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -> None:
+def keep(lease: leases.Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -> None:
     """Save the replies in the order of the passages, and the time they took. Raises LeaseLost."""
     order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
     ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
@@ -277,7 +263,7 @@ class DryRuns(TaskKind[DryRun]):
     model = DryRun
     related = ("collection", "topic", "revision")
 
-    def run(self, lease: Lease[DryRun]) -> None:
+    def run(self, lease: leases.Lease[DryRun]) -> None:
         """Run the dry run with the same grader as a job, but save no grades."""
         dry_run = lease.work
         try:

@@ -220,7 +220,9 @@ class PromptForm(forms.Form):
             if fields.get("min_grade") and self.prompt.scale:
                 self.prompt = covering_from(self.prompt, fields["min_grade"])
         except BadPrompt as problem:
-            self.add_error(FIELD_OF.get(problem.part), _sentence(str(problem)))
+            text = str(problem)
+            text = text if text.startswith("{") else text[:1].upper() + text[1:]
+            self.add_error(FIELD_OF.get(problem.part), text)
             return
         if self.prompt.purpose is not purpose:
             self.add_error("template", _OTHER_PURPOSE[purpose is Purpose.VERIFY])
@@ -279,6 +281,7 @@ def initial_of(prompt: Prompt) -> dict[str, Any]:
         "questions",
     )
     lowest, highest = prompt.scale or (None, None)
+    ratings = dict.fromkeys(rating for _, rating in prompt.labels)
     return {
         "name": prompt.prompt_class,
         "asks": asks,
@@ -288,7 +291,10 @@ def initial_of(prompt: Prompt) -> dict[str, Any]:
         "lowest": lowest,
         "highest": highest,
         "min_grade": prompt.min_grade,
-        "labels": _label_lines(prompt),
+        "labels": "\n".join(
+            f"{rating}: {', '.join(name for name, value in prompt.labels if value == rating)}"
+            for rating in ratings
+        ),
         "unreadable": "fail" if prompt.is_strict else "default",
     }
 
@@ -306,15 +312,3 @@ def passage_fields(sample: TrialSample) -> list[tuple[str, str]]:
     """Return pairs of a field's name and its value."""
     ids = (*sample.doc_ids, *[""] * MOST_PASSAGES)
     return [(f"passage_{place}", ids[place - 1]) for place in range(1, MOST_PASSAGES + 1)]
-
-
-def _label_lines(prompt: Prompt) -> str:
-    ratings = dict.fromkeys(rating for _, rating in prompt.labels)
-    return "\n".join(
-        f"{rating}: {', '.join(name for name, value in prompt.labels if value == rating)}"
-        for rating in ratings
-    )
-
-
-def _sentence(text: str) -> str:
-    return text if text.startswith("{") else text[:1].upper() + text[1:]

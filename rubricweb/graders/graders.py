@@ -37,7 +37,6 @@ from rubricweb.graders.choices import (
     server_models,
     state_of,
 )
-from rubricweb.graders.dry_runs import DryRunReply, TrialSample, sample_of
 from rubricweb.graders.forms import why_not_ask
 from rubricweb.graders.kept import kept_context
 from rubricweb.graders.models import CalibrationCard, DryRun
@@ -83,7 +82,7 @@ class TriedPair:
     passage: str
     label: int | None
     """People's label; None where nobody rated the pair."""
-    reply: DryRunReply | None
+    reply: dry_runs.DryRunReply | None
 
     @property
     def difference(self) -> int | None:
@@ -258,7 +257,7 @@ def _consequence(collection: Collection, form: GraderChoiceForm, workers: Sequen
 
 def five_samples(
     collection: Collection, chosen: Sequence[Prompt], seed: int
-) -> list[tuple[Prompt, TrialSample]]:
+) -> list[tuple[Prompt, dry_runs.TrialSample]]:
     """Return five pairs with the prompt that rates them, preferring pairs that people rated."""
     prompts = [
         prompt for prompt in chosen if prompt.purpose is not Purpose.EXTRACT and not prompt.needs_answer
@@ -268,13 +267,13 @@ def five_samples(
     samples = []
     for item, doc_id in pairs:
         fields = {"topic": str(item.topic_id), "item": str(item.revision_id), "passage_1": doc_id}
-        if sample := sample_of(collection, {ItemKind(item.kind)}, fields):
+        if sample := dry_runs.sample_of(collection, {ItemKind(item.kind)}, fields):
             samples.append((kinds[ItemKind(item.kind)], sample))
     topics = list(collection.topics.values_list("pk", flat=True))
     np.random.default_rng(seed).shuffle(topics)
     for pk in topics[: PAIRS - len(samples)]:
         for kind, prompt in sorted(kinds.items(), reverse=True):  # questions before nuggets
-            sample = sample_of(collection, {kind}, {"topic": str(pk)})
+            sample = dry_runs.sample_of(collection, {kind}, {"topic": str(pk)})
             if (
                 sample is None
                 or not sample.doc_ids

@@ -16,7 +16,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from grading.graders import registry
-from grading.graders.registry import IMPORTED
 from rubricweb.accounts import roles
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest
@@ -137,7 +136,8 @@ def answers_form(collection: Collection, submitted: Any = None) -> AnswersForm:
 
 def _label(row: GraderRow) -> str:
     backend = registry.BACKENDS.get(row.config.backend)
-    whence = "from a file" if row.config.backend == IMPORTED else backend.label if backend else "not here now"
+    here = backend.label if backend else "not here now"
+    whence = "from a file" if row.config.backend == registry.IMPORTED else here
     return f"{row.config} ({whence}, {row.grades:,} answers)"
 
 

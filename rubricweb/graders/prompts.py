@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading import prompts
-from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -21,14 +20,13 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, form_response,
 from rubricweb.corpus import prompts as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, OwnPrompt
-from rubricweb.corpus.prompts import active_prompts
 from rubricweb.graders import dry_runs
 from rubricweb.graders.dry_runs import (
     DryRunReply,
     TrialSample,
     pairs_of,
-    renderings,
     sample_of,
+    shown_to_model,
     spec_of_dry_run,
 )
 from rubricweb.graders.forms import (
@@ -52,7 +50,7 @@ class PromptRow:
     """A saved prompt in the list."""
 
     row: OwnPrompt
-    prompt: Prompt
+    prompt: prompts.Prompt
     is_asked: bool
     """Whether Re-grade uses it."""
 
@@ -91,16 +89,9 @@ def prompt_for(user: User, slug: str, prompt_id: int) -> OwnPrompt:
     return row
 
 
-def dry_run_for(user: User, slug: str, dry_run_id: int) -> DryRun:
-    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
-    related = collection.dry_runs.select_related("collection", "topic", "revision")
-    dry_run: DryRun = get_object_or_404(related, pk=dry_run_id)
-    return dry_run
-
-
 def listed(collection: Collection) -> dict[str, object]:
     """Return the saved prompts, and the published ones to start from."""
-    active = {prompt.prompt_id for prompt in active_prompts(collection)}
+    active = {prompt.prompt_id for prompt in corpus.active_prompts(collection)}
     rows = [
         PromptRow(row, row.prompt, row.prompt_id in active)
         for row in collection.prompts.select_related("by").order_by("-pk")
@@ -183,10 +174,10 @@ def _rendering(
         return None
     backend, llm = str(model["backend"].value() or ""), str(model["llm"].value() or "")
     spec = spec_of_dry_run(collection, bound.prompt, backend, llm)
-    return list(renderings(bound.prompt, pairs_of(sample, bound.prompt, spec)))
+    return [shown_to_model(bound.prompt, pair) for pair in pairs_of(sample, bound.prompt, spec)]
 
 
-def _label(prompt: Prompt, rating: int | None) -> str:
+def _label(prompt: prompts.Prompt, rating: int | None) -> str:
     name = "" if rating is None else prompt.label_of(rating)
     return "" if name == str(rating) else name
 
@@ -257,7 +248,9 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
     """Show the last dry run; without htmx, on the whole page with the form as it was then."""
-    dry_run = dry_run_for(request.user, slug, dry_run_id)
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    related = collection.dry_runs.select_related("collection", "topic", "revision")
+    dry_run: DryRun = get_object_or_404(related, pk=dry_run_id)
     if request.htmx:
         context = _place(dry_run.collection) | dry_run_context(dry_run)
         return page_or_part(request, PAGE, context, part="dry_run")

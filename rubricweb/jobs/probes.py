@@ -31,7 +31,6 @@ from rubricweb.core import telemetry
 from rubricweb.core.bundles import FOLDER
 from rubricweb.core.middleware import Answer
 from rubricweb.jobs import kinds, queue, worker_state
-from rubricweb.jobs.kinds import Kind
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import LeasedWork
 
@@ -69,7 +68,24 @@ class WorkCollector(Collector):
     """Collector that reads the metrics on each scrape."""
 
     def collect(self) -> Iterator[Metric]:
-        yield from _work()
+        waiting = GaugeMetricFamily("rubricweb_work_waiting", "Pieces of work that wait.", labels=["kind"])
+        leased = GaugeMetricFamily("rubricweb_work_leased", "Pieces that a worker has.", labels=["kind"])
+        oldest = GaugeMetricFamily(
+            "rubricweb_work_oldest_seconds", "Age of the piece that waits longest.", labels=["kind"]
+        )
+        for kind in kinds.registered():
+            is_waiting = Q(state=State.QUEUED)
+            live = kind.claimable().filter(state__in=LeasedWork.LIVE).order_by()
+            counts: dict[str, Any] = live.aggregate(
+                waiting=Count("pk", filter=is_waiting),
+                leased=Count("pk", filter=~is_waiting),
+                oldest=Min("queued_at", filter=is_waiting),
+            )
+            waiting.add_metric([kind.name], counts["waiting"])
+            leased.add_metric([kind.name], counts["leased"])
+            age = (timezone.now() - counts["oldest"]).total_seconds() if counts["oldest"] else 0
+            oldest.add_metric([kind.name], max(0.0, age))
+        yield from (waiting, leased, oldest)
         try:
             queues = list(_queues())
         except redis.RedisError:
@@ -91,32 +107,6 @@ def _queues() -> Iterator[Metric]:
         lengths.add_metric([name], length)
     yield lengths
     yield from _attempts()
-
-
-def _work() -> Iterator[Metric]:
-    waiting = GaugeMetricFamily("rubricweb_work_waiting", "Pieces of work that wait.", labels=["kind"])
-    leased = GaugeMetricFamily("rubricweb_work_leased", "Pieces that a worker has.", labels=["kind"])
-    oldest = GaugeMetricFamily(
-        "rubricweb_work_oldest_seconds", "Age of the piece that waits longest.", labels=["kind"]
-    )
-    for kind in kinds.registered():
-        counts = _counts(kind)
-        waiting.add_metric([kind.name], counts["waiting"])
-        leased.add_metric([kind.name], counts["leased"])
-        age = (timezone.now() - counts["oldest"]).total_seconds() if counts["oldest"] else 0
-        oldest.add_metric([kind.name], max(0.0, age))
-    yield from (waiting, leased, oldest)
-
-
-def _counts(kind: Kind[Any]) -> dict[str, Any]:
-    is_waiting = Q(state=State.QUEUED)
-    live = kind.claimable().filter(state__in=LeasedWork.LIVE).order_by()
-    counts: dict[str, Any] = live.aggregate(
-        waiting=Count("pk", filter=is_waiting),
-        leased=Count("pk", filter=~is_waiting),
-        oldest=Min("queued_at", filter=is_waiting),
-    )
-    return counts
 
 
 def _attempts() -> Iterator[Metric]:

@@ -25,7 +25,6 @@ from rubricweb.core import audit, events
 from rubricweb.core.servers import model_server
 from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping, finish_if_done, kind_of_job
-from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import Chunk, Job, LimitedJob
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def pause_locked(job: Any, *, reason: str) -> None:
 
 
 @transaction.atomic
-def stop_for_room(lease: Lease[Any]) -> None:
+def stop_for_room(lease: leases.Lease[Any]) -> None:
     """Pause a job, or fail a task, because the disk is full.
 
     Trying again and again would take time and money for nothing.
@@ -248,7 +247,13 @@ class LimitedModel:
         """
         read = tokens_of([text for _, text in messages])
         reserved = self._cost(read, self._longest_reply)
-        self._reserve(reserved)
+        if worker_state.now.is_stopping:
+            raise Stopping
+        affordable = Q(most_dollars=None) | Q(most_dollars__gte=F("dollars") + reserved)
+        may = self._rows().filter(affordable, state__in=Job.WORKED_ON, calls__lt=F("most_calls"))
+        if not may.update(calls=F("calls") + 1, dollars=F("dollars") + reserved):
+            _pause_if_spent(self._job, reserved)
+            raise Stopping
         try:
             reply = self._llm.complete(messages)
         except BaseException as error:
@@ -261,22 +266,13 @@ class LimitedModel:
         """Replace the reserved amount by what the model wrote, its thinking included."""
         written = tokens_of([raw])
         spent = self._cost(read, written) if raw else 0.0
-        self._spend(round(read + written) if raw else 0, spent - reserved)
+        self._rows().update(
+            tokens=F("tokens") + (round(read + written) if raw else 0),
+            dollars=F("dollars") + (spent - reserved),
+        )
 
     def _cost(self, read: float, written: float) -> float:
         return cost(self._backend, self._name, read, written) or 0.0
-
-    def _reserve(self, dollars: float) -> None:
-        if worker_state.now.is_stopping:
-            raise Stopping
-        affordable = Q(most_dollars=None) | Q(most_dollars__gte=F("dollars") + dollars)
-        may = self._rows().filter(affordable, state__in=Job.WORKED_ON, calls__lt=F("most_calls"))
-        if not may.update(calls=F("calls") + 1, dollars=F("dollars") + dollars):
-            _pause_if_spent(self._job, dollars)
-            raise Stopping
-
-    def _spend(self, tokens: int, dollars: float) -> None:
-        self._rows().update(tokens=F("tokens") + tokens, dollars=F("dollars") + dollars)
 
     def _rows(self) -> Any:
         return type(self._job)._default_manager.filter(pk=self._job.pk)

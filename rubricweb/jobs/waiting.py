@@ -18,7 +18,6 @@ from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.kinds import Kind, kind_of, kind_of_job, usual_name
 from rubricweb.jobs.models import Chunk, Job, LeasedWork
 from rubricweb.jobs.progress import in_words
-from rubricweb.jobs.queue import WorkerBeat
 
 SOON = 1.0
 """Seconds below which times are not told apart."""
@@ -81,7 +80,7 @@ class Wait:
 class WaitingLine:
     """The living workers at one moment."""
 
-    workers: Sequence[WorkerBeat]
+    workers: Sequence[queue.WorkerBeat]
     has_redis: bool = True
 
     @classmethod
@@ -99,7 +98,17 @@ class WaitingLine:
             return None
         kind = kind_of(work)
         if work.state == LeasedWork.State.LEASED:
-            return self._under_way(kind, work)
+            name = kind.name_of(work.pk)
+            beat = next((each for each in self.workers if each.work == name), None)
+            if beat is None:
+                return Wait(is_under_way=True)
+            return Wait(
+                is_under_way=True,
+                seconds=beat.seconds_left,
+                so_far=beat.seconds_so_far,
+                done=beat.done,
+                total=beat.total,
+            )
         if not self.has_redis:
             return Wait(has_redis=False)
         need = kind.need(work)
@@ -127,21 +136,8 @@ class WaitingLine:
         waits = {kind.job_id(chunk): self.wait_of(chunk) for chunk in chunks}
         return [waits.get(job.pk) for job in jobs]
 
-    def _under_way(self, kind: Kind[Any], piece: LeasedWork) -> Wait:
-        name = kind.name_of(piece.pk)
-        beat = next((each for each in self.workers if each.work == name), None)
-        if beat is None:
-            return Wait(is_under_way=True)
-        return Wait(
-            is_under_way=True,
-            seconds=beat.seconds_left,
-            so_far=beat.seconds_so_far,
-            done=beat.done,
-            total=beat.total,
-        )
 
-
-def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wait:
+def _turn(able: Sequence[queue.WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wait:
     """Return when a capable worker gets to the work. Raises redis.RedisError."""
     if any(each.is_idle for each in able):
         return Wait(seconds=0)

@@ -63,20 +63,16 @@ def has_lost_connection(error: Exception) -> bool:
 def work_on(kind_name: str, pk: int) -> None:
     """Do one piece of work, unless another worker has it or it has ended. Nothing is hidden from it."""
     with everything():
-        _work_on(kind_name, pk)
-
-
-def _work_on(kind_name: str, pk: int) -> None:
-    close_dead_connections()
-    kind = kinds.get(kind_name)
-    lease = leases.claim(kind, pk)
-    if lease is None:
-        logger.info("%s %s is done, or another worker has it", kind_name, pk)
-        return
-    with redaction.about(queue.rq_id(lease.work)), telemetry.span(f"work {kind_name}"):
-        began = time.perf_counter()
-        _attempt(lease)
-        probes.count_attempt(lease, time.perf_counter() - began)
+        close_dead_connections()
+        kind = kinds.get(kind_name)
+        lease = leases.claim(kind, pk)
+        if lease is None:
+            logger.info("%s %s is done, or another worker has it", kind_name, pk)
+            return
+        with redaction.about(queue.rq_id(lease.work)), telemetry.span(f"work {kind_name}"):
+            began = time.perf_counter()
+            _attempt(lease)
+            probes.count_attempt(lease, time.perf_counter() - began)
 
 
 def _attempt(lease: Lease[Any]) -> None:
@@ -94,20 +90,16 @@ def _attempt(lease: Lease[Any]) -> None:
         worker_state.refuse(lease, str(error))
     except Exception as error:
         logger.warning("%s failed", queue.rq_id(lease.work), exc_info=True)
-        _end_attempt(lease, error)
-
-
-def _end_attempt(lease: Lease[Any], error: Exception) -> None:
-    close_dead_connections()
-    message = f"{type(error).__name__}: {error}"
-    if is_disk_full(error):
-        steering.stop_for_room(lease)
-    elif has_lost_connection(error) or is_locked(error):
-        leases.give_back(lease, queue_name=queue.queue_of(lease.work))
-    elif lease.kind.is_retried:
-        leases.retry(lease, error=message)
-    else:
-        leases.fail(lease, error=message)
+        close_dead_connections()
+        message = f"{type(error).__name__}: {error}"
+        if is_disk_full(error):
+            steering.stop_for_room(lease)
+        elif has_lost_connection(error) or is_locked(error):
+            leases.give_back(lease, queue_name=queue.queue_of(lease.work))
+        elif lease.kind.is_retried:
+            leases.retry(lease, error=message)
+        else:
+            leases.fail(lease, error=message)
 
 
 def beat() -> None:

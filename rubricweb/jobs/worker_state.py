@@ -26,10 +26,9 @@ import redis
 from django.conf import settings
 
 from rubricweb.jobs import kinds, leases, queue
-from rubricweb.jobs.kinds import CannotRun, Kind, Need, Stopping
+from rubricweb.jobs.kinds import CannotRun, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost, due, worker_name
 from rubricweb.jobs.models import Job, LeasedWork
-from rubricweb.jobs.queue import WorkerBeat
 
 logger = logging.getLogger(__name__)
 
@@ -168,9 +167,9 @@ class Working:
         """Return the labels of what it cannot do, by queue."""
         return {name: refusal.label for name, refusal in list(self.refused.items()) if refusal.stands}
 
-    def beat(self) -> WorkerBeat:
+    def beat(self) -> queue.WorkerBeat:
         lease = self.lease
-        return WorkerBeat(
+        return queue.WorkerBeat(
             name=worker_name(),
             at=time.time(),
             doing=self.doing(),
@@ -255,7 +254,7 @@ def _prefix(backend: str) -> str:
     return f"{HANDED_OVER}{backend}-"
 
 
-def can_run(worker: WorkerBeat, need: Need) -> bool:
+def can_run(worker: queue.WorkerBeat, need: Need) -> bool:
     return worker.has(need.backend) and handed_over(need) not in worker.cannot
 
 
@@ -301,19 +300,14 @@ def fail_what_nobody_can_run() -> None:
     if not living:
         return
     for kind in kinds.registered():
-        for work, need in _needs(kind):
-            reason = _why_nobody(need, living)
-            if reason:
+        needs = [(work, kind.need(work)) for work in kind.examples(due(kind.waiting()))]
+        for work, need in needs:
+            if need and (reason := _why_nobody(need, living)):
                 message = f"No living worker can run {need.label}. {reason}"
                 leases.fail_unrunnable(work, error=message)
 
 
-def _needs(kind: Kind[Any]) -> list[tuple[Any, Need]]:
-    needs = [(work, kind.need(work)) for work in kind.examples(due(kind.waiting()))]
-    return [(work, need) for work, need in needs if need]
-
-
-def _why_nobody(need: Need, living: list[WorkerBeat]) -> str:
+def _why_nobody(need: Need, living: list[queue.WorkerBeat]) -> str:
     """Return why no worker can; empty where one can, or where another worker knows the reason better."""
     if any(can_run(worker, need) for worker in living):
         _unserved_since.pop(need.backend, None)

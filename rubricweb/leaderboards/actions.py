@@ -141,10 +141,6 @@ def page_of(public: PublicBoard) -> PublicPage | None:
     return PublicPage(document, digest(looks))
 
 
-def open_board(token: str) -> PublicBoard | None:
-    return PublicBoard.objects.filter(token=token, closed_at=None).select_related("collection").first()
-
-
 def new_board(collection: Collection, pk: str) -> PublicBoard | None:
     """Return the open board that the address names as just published."""
     return collection.public_boards.filter(pk=pk, closed_at=None).first() if pk.isdecimal() else None

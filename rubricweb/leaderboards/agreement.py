@@ -166,7 +166,10 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
 
     A passage with several judgments counts by its highest.
     """
-    pairs = [(labels, _judgments(topic)) for topic, labels in _labels(labeller, min_answers)]
+    pairs = [
+        (labels, topic.judgments_by_row(NO_JUDGMENT)[: len(topic.doc_ids)].astype(np.int64))
+        for topic, labels in _labels(labeller, min_answers)
+    ]
     judged = {int(value) for _, judgments in pairs for value in judgments} - {NO_JUDGMENT}
     highest = max((int(labels.max(initial=1)) for labels, _ in pairs), default=1)
     top = scale_of(labeller.config)[1] if labeller.config.purpose == "rate" else highest
@@ -193,10 +196,6 @@ def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Label
         )
         for topic in pool.topics
     ]
-
-
-def _judgments(topic: TopicPool) -> NDArray[np.int64]:
-    return topic.judgments_by_row(NO_JUDGMENT)[: len(topic.doc_ids)].astype(np.int64)
 
 
 def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int) -> Between:

@@ -30,12 +30,6 @@ def table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int)
     return from_mappings(lines, _statements([row.labeller for row in agreements], min_relevant=min_relevant))
 
 
-def binary_table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
-    """Return four boxes a grader: labels from the threshold on and below it, by relevant judgments or not."""
-    stated = _statements([row.labeller for row in agreements], min_relevant=min_relevant)
-    return from_mappings(_binary_lines(agreements, min_grade, min_relevant), stated)
-
-
 def thresholds_table(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> DataTable:
     lines = [
         {**_labeller(labeller), "min_answers": needed, "min_grade": grade, "kappa": kappa}
@@ -238,7 +232,8 @@ def binary(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int
             lines.append(tuple(TextCell(text) for text in texts))
     columns = ("Grader", "Label", f"judged {min_relevant} or more", "less", "Total", KAPPA, "95 % interval")
     note = f"intervals: 95 % bootstrap-t over topics; RubricWeb {__version__}"
-    data = binary_table(agreements, min_grade=min_grade, min_relevant=min_relevant)
+    stated = _statements([row.labeller for row in agreements], min_relevant=min_relevant)
+    data = from_mappings(_binary_lines(agreements, min_grade, min_relevant), stated)
     return PrintedTable(
         "Labels against human judgments, binarised", columns, tuple(lines), 2, (note,), data=data
     )

@@ -122,7 +122,9 @@ def _shared(
 
     A page that somebody opens or changes is computed for them: a setting may have changed without an event.
     """
-    last = events.last_event(collection.channel) if _is_live(request) else ""
+    asks_page = request.htmx.boosted or request.htmx.history_restore_request
+    is_live = bool(request.htmx) and not asks_page and SEEN in request.GET
+    last = events.last_event(collection.channel) if is_live else ""
     if not last:
         return respond()
     parameters = sorted((name, request.GET.getlist(name)) for name in request.GET)
@@ -132,12 +134,6 @@ def _shared(
     )
     patch_vary_headers(response, ["HX-Request"])
     return response
-
-
-def _is_live(request: HtmxRequest) -> bool:
-    """Return whether the request is answered with the part of the page that events replace."""
-    asks_page = request.htmx.boosted or request.htmx.history_restore_request
-    return bool(request.htmx) and not asks_page and SEEN in request.GET
 
 
 def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
@@ -197,7 +193,8 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
     sort = parameters.get("sort", "")
     rendering = rank_changes.rendering(current, parameters, before)
     label, sample = provenance.measure_name(current.spec), current.sample
-    is_mixed = _is_mixed(current.rows)
+    tested = [row.is_behind for row in current.rows if row.is_behind is not None]
+    is_mixed = tested != sorted(tested)
     columns = board_columns.columns_of(current)
     spreads = {row.run_id: _spread(row, rendering) for row in current.rows}
     axis = plots.dot_axis([spread for spread in spreads.values() if spread])
@@ -279,12 +276,6 @@ def _lines(
         )
         lines.append(line)
     return lines
-
-
-def _is_mixed(rows: Sequence[BoardRow]) -> bool:
-    """Return whether a run that is clearly behind scores higher than one that is not."""
-    tested = [row.is_behind for row in rows if row.is_behind is not None]
-    return tested != sorted(tested)
 
 
 def _check(current: Board) -> dict[str, object]:

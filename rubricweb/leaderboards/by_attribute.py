@@ -70,11 +70,6 @@ def sliceable(collection: Collection) -> dict[str, list[TopicSlice]]:
     return {name: slices(attribute, len(topics)) for name, attribute in attributes(topics).items()}
 
 
-def offered_slices(collection: Collection) -> list[TopicSlice]:
-    """Return the slices of all attributes, which a board's controls suggest."""
-    return [topics for listed in sliceable(collection).values() for topics in listed]
-
-
 def board_by_attribute(scored: ScoredBoard, name: str) -> BoardByAttribute:
     """Return the board on each slice by the attribute of that name, which `sliceable` has."""
     topics = scored.spec.collection.topics.attribute_values()

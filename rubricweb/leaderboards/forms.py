@@ -29,7 +29,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, graders_of, scored_graders
 from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic, lookup, provenance
-from rubricweb.leaderboards.by_attribute import offered_slices
+from rubricweb.leaderboards.by_attribute import sliceable
 
 if TYPE_CHECKING:
     GraderChoice = forms.ModelChoiceField[GraderConfig]
@@ -225,7 +225,14 @@ class BoardForm(ChipForm, LabelForm):
 
     def __init__(self, parameters: Mapping[str, object], *, collection: Collection) -> None:
         super().__init__(parameters, collection=collection)
-        self.address = QueryDict(urlencode(_pairs(filled_in(self, parameters), self.fields)))
+        given = filled_in(self, parameters)
+        listed = {
+            name: value if isinstance(value, list) else [value]
+            for name, value in given.items()
+            if name in self.fields
+        }
+        pairs = [(name, str(part)) for name, values in listed.items() for part in values]
+        self.address = QueryDict(urlencode(pairs))
         llms = [config.llm for config in self.graders]
         for field in self.fields.values():
             if isinstance(field, GraderField):
@@ -248,7 +255,7 @@ class BoardForm(ChipForm, LabelForm):
 
     @property
     def topic_slices(self) -> list[TopicSlice]:
-        return offered_slices(self.collection)
+        return [topics for listed in sliceable(self.collection).values() for topics in listed]
 
     @property
     def has_menu_errors(self) -> bool:
@@ -325,12 +332,6 @@ class AnalysisForm(BoardForm):
         """Return, in words, which options of the address the page leaves out."""
         reasons = {**NO_COLUMNS, **self.inapplicable}
         return [text for name, text in reasons.items() if self[name].value()]
-
-
-def _pairs(given: Mapping[str, object], names: Container[str]) -> list[tuple[str, str]]:
-    """Return what is given for these names as an address has it."""
-    listed = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
-    return [(name, str(part)) for name, values in listed.items() if name in names for part in values]
 
 
 def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:

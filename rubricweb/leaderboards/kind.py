@@ -19,7 +19,6 @@ from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import Kind
-from rubricweb.jobs.leases import Lease
 from rubricweb.leaderboards.board import Board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.forms import BoardForm
@@ -43,11 +42,17 @@ class BoardWatches(Kind[BoardWatch]):
     related = ("bank__collection",)
     is_retried = True
 
-    def run(self, lease: Lease[BoardWatch]) -> None:
+    def run(self, lease: leases.Lease[BoardWatch]) -> None:
         """Compute the board, and tell if a run has another rank or score."""
         watch = lease.work
-        stamp, current = stamp_of(watch.bank), _board_of(watch.bank)
-        now = _standing(current) if current else {}
+        stamp = stamp_of(watch.bank)
+        # The board that the bank's page shows by default, if there are grades of it.
+        form = BoardForm(QueryDict(f"bank={watch.bank_id}"), collection=watch.bank.collection)
+        current = board(form.spec) if form.graders and form.is_valid() else None
+        now: Standing = {
+            str(row.run_id): [row.rank, None if row.score is None else round(row.score, DECIMALS)]
+            for row in (current.rows if current else ())
+        }
         values: dict[str, object] = {"stamp": stamp, "standing": now}
         with transaction.atomic():
             if current and watch.standing is not None and watch.standing != now:
@@ -111,19 +116,6 @@ def stamp_of(bank: Bank) -> str:
     for rows in parts:
         digest.update(repr(list(rows)).encode())
     return digest.hexdigest()
-
-
-def _board_of(bank: Bank) -> Board | None:
-    """Return the board that the bank's page shows by default; None without grades of it."""
-    form = BoardForm(QueryDict(f"bank={bank.pk}"), collection=bank.collection)
-    return board(form.spec) if form.graders and form.is_valid() else None
-
-
-def _standing(current: Board) -> Standing:
-    return {
-        str(row.run_id): [row.rank, None if row.score is None else round(row.score, DECIMALS)]
-        for row in current.rows
-    }
 
 
 def _tell(watch: BoardWatch, current: Board, now: Standing) -> None:

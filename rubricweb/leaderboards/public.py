@@ -224,7 +224,8 @@ def public_file(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _published_page(token: str) -> tuple[PublicBoard, actions.PublicPage]:
-    link = actions.open_board(token)
+    open_boards = PublicBoard.objects.filter(token=token, closed_at=None)
+    link = open_boards.select_related("collection").first()
     page = actions.page_of(link) if link else None
     if link is None or page is None:
         raise Http404("No such board.")

@@ -81,7 +81,9 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
     if judged:
         yield text_file("qrels/judgments.qrels", "the human judgments", partial(_qrels_lines, judged))
     for spec, stem in _stems(contents.collection, _qrels_stem):
-        for source in _sources(contents.collection):
+        rated = HumanGrade.objects.filter(topic__collection=contents.collection)
+        is_rated = visible_human_grades(rated, contents.collection.pk).exists()
+        for source in list(Source) if is_rated else [Source.GRADER]:
             for mode in LabelMode:
                 variant = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
                 qrels = list(labels.qrels(variant))
@@ -166,11 +168,6 @@ def _judgments(collection: Collection) -> list[Qrel]:
         Qrel(f"{topic}/{facet}" if facet else topic, doc_id, label)
         for _, topic, facet, doc_id, label in ordered
     ]
-
-
-def _sources(collection: Collection) -> list[Source]:
-    rated = HumanGrade.objects.filter(topic__collection=collection)
-    return list(Source) if visible_human_grades(rated, collection.pk).exists() else [Source.GRADER]
 
 
 def _qrels_stem(spec: BoardSpec) -> str:

@@ -72,7 +72,11 @@ class Names:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for line in file:
                 there = (name for name in own if name not in taken and name.encode() in line)
-                taken.update(name for name in there if _as_word(name).search(line))
+                taken.update(
+                    name
+                    for name in there
+                    if re.search(rb"(?<![\w.-])" + re.escape(name.encode()) + rb"(?![\w-])", line)
+                )
         return sorted(taken)
 
     def lines(self) -> list[str]:
@@ -80,10 +84,6 @@ class Names:
         both = {"run": self.runs, "team": self.teams}
         rows = [(kind, *pair) for kind, names in both.items() for pair in names.items()]
         return ["kind\tname\tname_in_release", *("\t".join(map(safe_cell, row)) for row in rows)]
-
-
-def _as_word(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w.-])" + re.escape(name.encode()) + rb"(?![\w-])")
 
 
 def made_up_names(collection: Collection) -> Names:

@@ -14,7 +14,7 @@ from rubricweb.arena.models import Vote
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Run
 from rubricweb.grades import visibility
-from rubricweb.grades.engine.missing import Missing, failed_cells, missing_cells
+from rubricweb.grades.engine.missing import failed_cells, missing_cells
 from rubricweb.releases.boards import board_specs
 from rubricweb.releases.parts import Contents, Part, counted
 
@@ -70,13 +70,9 @@ def _ungraded(contents: Contents) -> list[str]:
         items = Item.objects.filter(bank=spec.bank) if spec.bank else None
         scope = {"items": items} if items is not None else {}
         for label, look in (("without a grade by", missing_cells), ("with a failed grade by", failed_cells)):
-            if cells := _cells(look(contents.collection, [spec.config], **scope)):
+            if cells := sum(gap.cells for gap in look(contents.collection, [spec.config], **scope)):
                 sentences.append(f"{counted(cells, 'pair')} {label} {spec.config}: not counted on any board")
     return sentences
-
-
-def _cells(missing: list[Missing]) -> int:
-    return sum(gap.cells for gap in missing)
 
 
 def _at(route: str, contents: Contents) -> str:

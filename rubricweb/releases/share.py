@@ -18,19 +18,16 @@ from rubricweb.corpus.models import Collection
 from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
 from rubricweb.exports.views import FlagsExportForm
 from rubricweb.grades import visibility
-from rubricweb.grades.visibility import Refused, refuse_sums
 from rubricweb.home.home import Checklist, checklist_of
 from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.public import PublishForm
 from rubricweb.releases import access, actions, readme
 from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.models import Release
 from rubricweb.releases.parts import Names, Part, ReleaseOptions, contents_of
-from rubricweb.releases.readme import Remark
 
 PAGE = "releases/share.html"
 SHOWN_LOSSES = 500
@@ -112,7 +109,11 @@ def _for_organizers(
     if board.is_bound and is_valid and board.is_valid():
         made = board.publish(collection, query=query_of(form), by=request.user)
         if made:
-            return _with_new(request, made)
+            frozen = " and frozen" if made.is_frozen else ""
+            messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
+            address = request.GET.copy()
+            address["new"] = str(made.pk)
+            return redirect(f"{request.path}?{address.urlencode()}")
     context: dict[str, object] = {"publish_form": board, "release_form": release, "preview": contents}
     context |= {"published": collection.public_boards.all(), "releases": releases(collection)}
     if new := new_board(collection, request.GET.get("new", "")):
@@ -133,15 +134,6 @@ def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[s
         "shown": SHOWN_LOSSES,
         "board_losses": files.LOSSES,
     }
-
-
-def _with_new(request: HtmxRequest, made: PublicBoard) -> HttpResponse:
-    """Lead to the choices that the address has, with the link of the new board above them."""
-    frozen = " and frozen" if made.is_frozen else ""
-    messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
-    address = request.GET.copy()
-    address["new"] = str(made.pk)
-    return redirect(f"{request.path}?{address.urlencode()}")
 
 
 @shows_a_secret
@@ -202,7 +194,7 @@ class Preview:
 
     rows: list[PreviewRow]
     checklist: Checklist
-    left_out: list[Remark]
+    left_out: list[readme.Remark]
     refusal: str
     """Why no release can be made now; empty if one can."""
 
@@ -222,9 +214,9 @@ def preview(collection: Collection) -> Preview:
     contents, checklist = contents_of(collection, ReleaseOptions(has_runs=True)), checklist_of(collection)
     with contents.names.reading():
         try:
-            refuse_sums(collection)
+            visibility.refuse_sums(collection)
             refusal = ""
-        except Refused as error:
+        except visibility.Refused as error:
             refusal = str(error)
         rows = [PreviewRow(part, part.size(contents)) for part in PARTS]
         return Preview(rows, checklist, readme.left_out(contents), refusal)

@@ -14,9 +14,7 @@ from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.prompts import options_of_writer
 from rubricweb.jobs import queue, steering
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
-from rubricweb.systems import models
-from rubricweb.systems.models import SystemChunk, SystemJob
+from rubricweb.systems.models import SystemChunk, SystemJob, spec_as_json
 
 TAG = "baseline"
 """Tag by which organizers find the runs that are made here."""
@@ -33,7 +31,7 @@ def start(
     *,
     run_tag: str,
     topics: Sequence[Topic],
-    limits: Limits,
+    limits: steering.Limits,
     by: User | None,
 ) -> SystemJob:
     """Have workers make the run, a topic at a time, by the model as the collection's Settings have it.
@@ -48,7 +46,7 @@ def start(
     job = SystemJob.objects.create(
         collection=collection,
         run=run,
-        spec=models.spec_as_json(spec),
+        spec=spec_as_json(spec),
         most_calls=max(1, limits.calls),
         most_dollars=limits.dollars,
         total=len(topics),
@@ -73,7 +71,7 @@ def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
 
 
 @transaction.atomic
-def change_limits(job: SystemJob, limits: Limits, *, by: User | None) -> SystemJob:
+def change_limits(job: SystemJob, limits: steering.Limits, *, by: User | None) -> SystemJob:
     """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
     audit.record("limits changed", job.run, by=by, detail=limits.text)
     events.publish_on_commit(job.collection.channel, "progress")

@@ -32,14 +32,11 @@ from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
-from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
-from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.systems import retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
-from rubricweb.systems.retrieval import open_corpus
 from rubricweb.webhooks import actions as webhooks
 
 TEMPLATE_CHARS = 600
@@ -62,8 +59,8 @@ class SystemPrice:
     """A server is asked whose price is not known, so that only a limit on calls protects from surprises."""
 
     @property
-    def of_model(self) -> ExpectedCost:
-        return ExpectedCost(self.calls, self.price.dollars)
+    def of_model(self) -> steering.ExpectedCost:
+        return steering.ExpectedCost(self.calls, self.price.dollars)
 
     @property
     def calls_a_topic(self) -> float:
@@ -78,10 +75,15 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
     there, passages = _passages(collection, spec)
     candidates = min(there, spec.depth)
     calls, read = spec.calls(candidates) * topics, spec.passages_read(candidates) * topics
-    tokens_read = round((read * passages + calls * TEMPLATE_CHARS) / CHARS_A_TOKEN)
+    tokens_read = round((read * passages + calls * TEMPLATE_CHARS) / steering.CHARS_A_TOKEN)
     written = calls * reply_tokens(spec)
-    dollars = cost(spec.backend, spec.llm, tokens_read, written) if spec.needs_model else 0.0
-    rate = _topics_a_second(spec)
+    dollars = steering.cost(spec.backend, spec.llm, tokens_read, written) if spec.needs_model else 0.0
+    same = {"answering": spec.answering.value, "llm": spec.llm, "rerank_passes": spec.rerank_passes}
+    if spec.rating_prompt:
+        same["rating_prompt"] = spec.rating_prompt
+    rate = rate_of(
+        SystemChunk.objects.filter(**{f"job__spec__{name}": value for name, value in same.items()})
+    )
     seconds = topics / rate / max(1, workers) if rate else None
     return SystemPrice(
         topics,
@@ -110,17 +112,7 @@ def reply_tokens(spec: SystemSpec) -> int:
     return round(spec.max_words * TOKENS_A_WORD) if spec.answering is Answering.RAGNAROK else REPLY_TOKENS
 
 
-def _topics_a_second(spec: SystemSpec) -> float | None:
-    """Return the rate of one worker in the latest topics of the same system and model."""
-    same = {"answering": spec.answering.value, "llm": spec.llm, "rerank_passes": spec.rerank_passes}
-    if spec.rating_prompt:
-        same["rating_prompt"] = spec.rating_prompt
-    return rate_of(
-        SystemChunk.objects.filter(**{f"job__spec__{name}": value for name, value in same.items()})
-    )
-
-
-def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextModel | None:
+def model_of(spec: SystemSpec, lease: leases.Lease[Any], chunk: AnswerChunk) -> TextModel | None:
     """Return the system's model, or None if it asks none. Raises CannotRun."""
     if not spec.needs_model:
         return None
@@ -137,7 +129,7 @@ def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextMod
 class KeptReplies:
     """A model whose replies are stored with a chunk as they come."""
 
-    def __init__(self, llm: TextModel, lease: Lease[Any], chunk: AnswerChunk) -> None:
+    def __init__(self, llm: TextModel, lease: leases.Lease[Any], chunk: AnswerChunk) -> None:
         self._llm, self._lease, self._chunk = llm, lease, chunk
         self._left = {digest: list(replies) for digest, replies in chunk.replies.items()}
 
@@ -150,7 +142,7 @@ class KeptReplies:
         reply = self._llm.complete(messages)
         self._chunk.replies.setdefault(digest, []).append(reply)
         if not self._lease.held().update(replies=self._chunk.replies):
-            raise LeaseLost
+            raise leases.LeaseLost
         return reply
 
 
@@ -188,7 +180,9 @@ def _passages_of_corpus(job: SystemJob, made: Sequence[Made], path: Path) -> tup
     )
     named = list(dict.fromkeys(doc_id for doc_ids in ranked for doc_id in doc_ids))
     present = job.collection.passages.filter(doc_id__in=named).values_list("doc_id", flat=True)
-    only_there = open_corpus(job.system.corpus).passages([name for name in named if name not in set(present)])
+    only_there = retrieval.open_corpus(job.system.corpus).passages(
+        [name for name in named if name not in set(present)]
+    )
     write_passages(path, only_there)
     return (path,) if only_there else ()
 
@@ -206,7 +200,7 @@ class Systems(ChunkKind[SystemChunk]):
     payload = ("replies", "result")
     activity = "run's making"
 
-    def run(self, lease: Lease[SystemChunk]) -> None:
+    def run(self, lease: leases.Lease[SystemChunk]) -> None:
         """Make the topic's ranking and answer. Raises what `Kind.run` does, and what models raise."""
         began = time.monotonic()
         chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)

@@ -18,13 +18,11 @@ from grading.systems.base import CitedSentence, SystemStep
 from grading.systems.pipeline import Made
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs import steering
 from rubricweb.jobs.models import Chunk
-from rubricweb.jobs.steering import LimitsForm
 from rubricweb.systems import actions, models
 from rubricweb.systems.kind import price
 from rubricweb.systems.make import MAKE, page
@@ -192,7 +190,7 @@ def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple
     )
 
 
-def job_for(user: User, slug: str, run_id: int, *, needed: Role = roles.TO_SEE_RUNS) -> SystemJob:
+def job_for(user: User, slug: str, run_id: int, *, needed: roles.Role = roles.TO_SEE_RUNS) -> SystemJob:
     """Return how the run was made; 404 for a run that came from elsewhere."""
     collection = collection_for(user, slug, needed=needed)
     jobs = collection.system_jobs.select_related("collection", "run", "by")
@@ -255,14 +253,14 @@ def _after(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
 
 
-def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsForm:
+def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> steering.LimitsForm:
     expected = price(job.collection, job.system, job.total)
-    form = LimitsForm(expected.of_model, request.POST if request else None)
+    form = steering.LimitsForm(expected.of_model, request.POST if request else None)
     form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
     return form
 
 
-def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = None) -> dict[str, Any]:
+def _context(request: HtmxRequest, job: SystemJob, form: steering.LimitsForm | None = None) -> dict[str, Any]:
     may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
     has_limits = may_organize and job.system.needs_model and not job.has_ended
     context = page(job.collection, may_organize=may_organize)

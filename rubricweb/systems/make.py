@@ -27,7 +27,6 @@ from rubricweb.grades.engine import monitor
 from rubricweb.jobs.progress import Progress, progress_of
 from rubricweb.jobs.steering import Limits, LimitsForm
 from rubricweb.systems import actions, retrieval
-from rubricweb.systems.actions import TagTaken
 from rubricweb.systems.kind import price
 from rubricweb.systems.models import SystemJob
 
@@ -259,29 +258,22 @@ class MakeForm(forms.Form):
             del self.fields[name]
         offer_choices(self, "topics", [(str(topic.pk), str(topic)) for topic in collection.topics.all()])
         if "corpus" in self.fields:
-            self._offer_corpora()
+            offered = [(name, name) for name in retrieval.corpus_names()]
+            if offered:
+                offer_choices(self, "corpus", [("", "the collection's passages"), *offered])
+            else:
+                del self.fields["corpus"]
         if "runs" in self.fields:
-            self._offer_runs()
+            tags = self._collection.runs.accepted().values_list("run_tag", flat=True)
+            offer_choices(self, "runs", [(tag, tag) for tag in tags])
+            # Without runs only BM25 is left, unless the method needs them.
+            if not tags and self._method.name != "fusion":
+                del self.fields["runs"]
         if "style" in self.fields:
             offer_choices(
                 self, "style", [(answering.value, LABELS[answering]) for answering in method.answerings]
             )
         self._fit(method)
-
-    def _offer_runs(self) -> None:
-        """Offer the runs to start from; without runs only BM25 is left, unless the method needs them."""
-        tags = self._collection.runs.accepted().values_list("run_tag", flat=True)
-        offer_choices(self, "runs", [(tag, tag) for tag in tags])
-        if not tags and self._method.name != "fusion":
-            del self.fields["runs"]
-
-    def _offer_corpora(self) -> None:
-        """Offer the corpora on disk, or drop the field without any."""
-        offered = [(name, name) for name in retrieval.corpus_names()]
-        if offered:
-            offer_choices(self, "corpus", [("", "the collection's passages"), *offered])
-        else:
-            del self.fields["corpus"]
 
     def clean_corpus(self) -> str:
         corpus = str(self.cleaned_data["corpus"])
@@ -393,7 +385,7 @@ def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits:
             limits=limits,
             by=request.user,
         )
-    except (TagTaken, ValueError) as refusal:
+    except (actions.TagTaken, ValueError) as refusal:
         messages.error(request, str(refusal))
         return redirect("systems:make", collection.slug)
     messages.success(request, f"Making {job.run}. It counts once all topics are done.")

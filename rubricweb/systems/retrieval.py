@@ -17,7 +17,7 @@ from grading.systems import retrieval
 from grading.systems.base import Source
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import Corpus, PassageIndex, indexed, reciprocal_rank_fusion
-from grading.types import Passage, Ranking
+from grading.types import Ranking
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.kinds import CannotRun
@@ -149,7 +149,21 @@ def index_of(collection: Collection) -> PassageIndex:
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
     opened = _opened.get(collection.pk)
     if opened is None or opened[0] != stamp:
-        _opened[collection.pk] = opened = stamp, _up_to_date(collection)
+        folder = index_folder(collection.pk)
+        try:
+            stored = PassageIndex.open(folder)
+        except BadFormat:
+            stored = PassageIndex()
+        before = len(stored.ids)
+        # Without the passages that systems generated, whose ids are the md5 of their texts.
+        index = stored.updated(
+            lambda: (indexed(entry) for entry in _entries(collection) if entry.doc_id != text_md5(entry.text))
+        )
+        if not index.ids:  # a corpus that names its own passages by their md5
+            index = stored.updated(lambda: map(indexed, _entries(collection)))
+        if index is not stored or len(index.ids) != before:
+            replace_folder(folder, index.save)  # another worker may read the old one, or write the same
+        _opened[collection.pk] = opened = stamp, index
     return opened[1]
 
 
@@ -161,26 +175,6 @@ def remove_index(collection_id: int) -> None:
     """Delete the collection's index; a worker that has it open can read on until it closes it."""
     shutil.rmtree(index_folder(collection_id), ignore_errors=True)
     _opened.pop(collection_id, None)
-
-
-def _up_to_date(collection: Collection) -> PassageIndex:
-    folder = index_folder(collection.pk)
-    try:
-        stored = PassageIndex.open(folder)
-    except BadFormat:
-        stored = PassageIndex()
-    before = len(stored.ids)
-    index = stored.updated(lambda: _retrievable(collection))
-    if not index.ids:  # a corpus that names its own passages by their md5
-        index = stored.updated(lambda: map(indexed, _entries(collection)))
-    if index is not stored or len(index.ids) != before:
-        replace_folder(folder, index.save)  # another worker may read the old one, or write the same
-    return index
-
-
-def _retrievable(collection: Collection) -> Iterator[Passage]:
-    """Return the passages without those that systems generated, whose ids are the md5 of their texts."""
-    return (indexed(entry) for entry in _entries(collection) if entry.doc_id != text_md5(entry.text))
 
 
 def _entries(collection: Collection) -> Iterator[PassageEntry]:

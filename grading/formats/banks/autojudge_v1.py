@@ -250,7 +250,14 @@ def _line(raw: Json, source: Source, own: Mapping[str, Json], *, parts: Any, hea
     for text, item in own.items():
         if not text.strip():
             raise BadFormat(f"the question {brief(text)} is blank, expected text")
-        _check_answers(item["answers"], text)
+        answers = item["answers"]
+        if not isinstance(answers, dict):
+            raise BadFormat(f"{brief(text)} has {brief(answers)}, expected {{answer: [docid]}}")
+        for answer, documents in answers.items():
+            if not isinstance(documents, list) or not all(
+                isinstance(document, str) for document in documents
+            ):
+                raise BadFormat(f"{brief(text)}, {brief(answer)} has {brief(documents)}, expected [docid]")
         accepted = dict.fromkeys(answer for answer in item["answers"] if words_of(answer) and answer != OPEN)
         items.append(
             BankItem(
@@ -264,14 +271,6 @@ def _line(raw: Json, source: Source, own: Mapping[str, Json], *, parts: Any, hea
         )
     refuse_twins(items, "questions")
     return BankLine(query_id, "", "", "", "", source.line, items, parts=rat_head_parts(head), foreign=head)
-
-
-def _check_answers(answers: Any, question: str) -> None:
-    if not isinstance(answers, dict):
-        raise BadFormat(f"{brief(question)} has {brief(answers)}, expected {{answer: [docid]}}")
-    for answer, documents in answers.items():
-        if not isinstance(documents, list) or not all(isinstance(document, str) for document in documents):
-            raise BadFormat(f"{brief(question)}, {brief(answer)} has {brief(documents)}, expected [docid]")
 
 
 def _answers(raw: Json) -> list[Json]:

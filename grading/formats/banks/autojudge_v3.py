@@ -104,7 +104,7 @@ def _item(raw: Json, kind: ItemKind, query_id: str, place: str) -> BankItem:
         kind,
         text,
         facet_id,
-        tuple(dict.fromkeys(_accepted(raw))),
+        tuple(dict.fromkeys([answer["answer"] for answer in _answers(raw) if words_of(answer["answer"])])),
         importance.of_token(raw.get("importance")),
         float(weight) if isinstance(weight, int | float) and not isinstance(weight, bool) else None,
         facet_text if isinstance(facet_text, str) else "",
@@ -155,10 +155,6 @@ def _check_references(raw: Json, place: str) -> None:
 
 def _answers(raw: Json) -> list[Json]:
     return keyed(raw.get("answers"), "answer", "answers")
-
-
-def _accepted(raw: Json) -> list[str]:
-    return [answer["answer"] for answer in _answers(raw) if words_of(answer["answer"])]
 
 
 def parts(raw: Json) -> Parts:
@@ -217,21 +213,17 @@ def write_item(item: BankItem) -> Json:
             raw[f"{key}_id"] = md5_as_is(item.text)
         raw.pop(f"{key}_markup", None)
         raw[key] = item.text
-    _weigh(raw, item)
-    _state(raw, "secret", item.is_secret or None)
-    if item.kind is ItemKind.QUESTION:
-        _answer(raw, item)
-    return raw
-
-
-def _weigh(raw: Json, item: BankItem) -> None:
-    """Keep the file's word for the importance unless it has become another."""
+    # The file's word for the importance stays unless it has become another.
     now = importance.weighed(item.importance, item.weight)
     if importance.weighed(importance.of_token(raw.get("importance"))).importance is not now.importance:
         raw["importance"] = str(now.importance)
     stated = _ours(raw).get("weight")
     if (now.importance.weight if stated is None else stated) != now.weight:
         _state(raw, "weight", None if now.weight == now.importance.weight else now.weight)
+    _state(raw, "secret", item.is_secret or None)
+    if item.kind is ItemKind.QUESTION:
+        _answer(raw, item)
+    return raw
 
 
 def _new_item(item: BankItem) -> Json:
@@ -322,12 +314,10 @@ def _is_marked(entry: Json) -> bool:
 
 def read_aja(raw: Json, source: Source) -> BankLine:
     line = read(raw, source)
-    return replace(line, items=[_with_default(item) for item in line.items])
-
-
-def _with_default(item: BankItem) -> BankItem:
-    """Return the item with AJA's default importance, should_have, where it has none."""
-    return replace(item, importance=item.importance or Importance.OKAY)
+    # AJA's importance is should_have where it has none.
+    return replace(
+        line, items=[replace(item, importance=item.importance or Importance.OKAY) for item in line.items]
+    )
 
 
 def write_aja(line: BankLine) -> Json:

@@ -82,7 +82,10 @@ def read(raw: Json, source: Source) -> BankLine:
     named = _NAMED.fullmatch(source.file)
     query_id = named[1] if named else source.file
     sections = _sections(raw)
-    scale = _scale(sections)
+    # The weights are divided by the scale to lie within the range of ours.
+    weights = [_weight(raw, f"{s.place}[{place}]") for s in sections for place, raw in enumerate(s.criteria)]
+    most = max(map(abs, weights), default=0)
+    scale = most / WEIGHT if most > WEIGHT else 1
     items = [item for section in sections for item in _items(section, query_id, scale)]
     head = {"document": _filled(raw, lambda name: []), "scale": scale}
     return BankLine(query_id, "", "", "", "", source.line, items, parts=head_parts(head), foreign=head)
@@ -117,13 +120,6 @@ def _listed(raw: Json) -> tuple[Any, str, bool]:
     if not isinstance(held, dict) or held.get(key) is None:
         raise BadFormat(f"no criteria, expected {_SHAPE}")
     return held[key], f"{before}{key}", key == "sections"
-
-
-def _scale(sections: Sequence[_Section]) -> float:
-    """Return what the weights are divided by to lie within the range of ours."""
-    weights = [_weight(raw, f"{s.place}[{place}]") for s in sections for place, raw in enumerate(s.criteria)]
-    most = max(map(abs, weights), default=0)
-    return most / WEIGHT if most > WEIGHT else 1
 
 
 def _weight(raw: Json, place: str) -> float:

@@ -103,17 +103,17 @@ def documents(lines: Iterable[BankLine], dialect: Dialect) -> Iterator[tuple[str
 
     Where a dialect's file is one document, all lines of a file are one.
     """
-    records = [(_file_of(line, dialect), record) for line in lines for record in dialect.records(line)]
+    records = [
+        (dialect.file_name.format(query_id=line.query_id.replace("/", "_").replace("\\", "_")), record)
+        for line in lines
+        for record in dialect.records(line)
+    ]
     join = dialect.join
     if join and not dialect.file_name:
         yield "", msgspec.json.encode(join([record for _, record in records]))
         return
     for name, record in records:
         yield name, msgspec.json.encode(join([record]) if join else record)
-
-
-def _file_of(line: BankLine, dialect: Dialect) -> str:
-    return dialect.file_name.format(query_id=line.query_id.replace("/", "_").replace("\\", "_"))
 
 
 def write_bank(path: Path, lines: Sequence[BankLine], dialect: Dialect) -> None:
@@ -330,14 +330,10 @@ def _of_item(item: BankItem, written: BankItem) -> Iterator[str]:
         for answer in item.gold_answers:
             if words_of(answer) not in present:
                 yield f"answer {brief(answer)}"
-    yield from _lost_parts(_present(item, present), written.parts)
-
-
-def _present(item: BankItem, written: set[str]) -> Parts:
-    """Return the parts without answers that were removed since the import or are lost as a whole."""
-    kept = {words_of(answer) for answer in item.gold_answers} & written
+    # Answers that were removed since the import, or are lost as a whole, lose no parts.
+    kept = {words_of(answer) for answer in item.gold_answers} & present
     answers = [entry for entry in item.parts.get("answers") or [] if words_of(entry["answer"]) in kept]
-    return {**item.parts, "answers": answers}
+    yield from _lost_parts({**item.parts, "answers": answers}, written.parts)
 
 
 def _lost_parts(before: Parts, after: Parts) -> Iterator[str]:

@@ -227,11 +227,18 @@ def generated_head_parts(raw: Json) -> Parts:
 def write_generated(line: BankLine) -> Json:
     """Return the topic's questions as they stand in the file, with the words of now, and then new ones."""
     left = [item for item in line.items if item.kind is ItemKind.QUESTION]
-    by_place = {(item.facet_id, _before(item)): item for item in left}
+    by_place = {
+        (item.facet_id, _unnumbered(item.foreign["question"]) if item.foreign else item.text.strip()): item
+        for item in left
+    }
     facets: dict[str, Json] = {}
     for facet_id, entry in (line.foreign or {}).get(line.query_id, {}).items():
         kept = [(text, by_place.get((facet_id.strip(), _unnumbered(text)))) for text in entry["questions"]]
-        questions = [_now(text, item) for text, item in kept if item is not None]
+        questions = [
+            text if _unnumbered(text) == item.text.strip() else item.text
+            for text, item in kept
+            if item is not None
+        ]
         facets[facet_id] = entry | {"questions": questions}
         left = [item for item in left if all(item is not other for _, other in kept)]
     names = {facet_id.strip(): facet_id for facet_id in facets}
@@ -240,14 +247,6 @@ def write_generated(line: BankLine) -> Json:
         new = {"title": line.query_text, "facet": item.facet_text, "questions": []}
         facets.setdefault(own, new)["questions"].append(item.text)
     return {line.query_id: facets}
-
-
-def _before(item: BankItem) -> str:
-    return _unnumbered(item.foreign["question"]) if item.foreign else item.text.strip()
-
-
-def _now(text: str, item: BankItem) -> str:
-    return text if _unnumbered(text) == item.text.strip() else item.text
 
 
 GENERATED = Dialect(

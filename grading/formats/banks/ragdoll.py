@@ -168,14 +168,15 @@ def graded_head_parts(raw: Json) -> Parts:
 
 def write(line: BankLine) -> Json:
     head = line.foreign or {"qid": line.query_id, "query": line.query_text}
-    return head | {"criteria": [criterion(item) for item in line.items if _is_sayable(item)]}
-
-
-def _is_sayable(item: BankItem) -> bool:
-    """Return whether it is a nugget, and not one to avoid, which RAGDoll counts as weight 0 and drops."""
-    return item.kind is ItemKind.NUGGET and (
-        importance.weighed(item.importance, item.weight).weight >= 0 or item.foreign is not None
-    )
+    # RAGDoll counts a nugget to avoid as weight 0 and drops it.
+    return head | {
+        "criteria": [
+            criterion(item)
+            for item in line.items
+            if item.kind is ItemKind.NUGGET
+            and (importance.weighed(item.importance, item.weight).weight >= 0 or item.foreign is not None)
+        ]
+    }
 
 
 def criterion(item: BankItem) -> Json:
@@ -193,11 +194,8 @@ def _tier_of(now: importance.Weighed) -> Json:
     """Return tier and weight: that of the tier where the item has none of its own."""
     tier = "mandatory" if now.importance is Importance.VITAL else "optional"
     is_plain = now == importance.weighed(now.importance)
-    return {"tier": tier, "weight": _number(TIERS[tier].weight if is_plain else min(now.weight, MOST))}
-
-
-def _number(weight: float) -> float:
-    return int(weight) if weight == int(weight) else weight
+    weight = TIERS[tier].weight if is_plain else min(now.weight, MOST)
+    return {"tier": tier, "weight": int(weight) if weight == int(weight) else weight}
 
 
 def without_verdict(raw: Json) -> Json:

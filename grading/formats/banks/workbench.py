@@ -71,10 +71,6 @@ def read(raw: Json, source: Source) -> BankLine:
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at ")
         raise BadFormat(f"{problem} at {path.strip('`') or '$'}; a line is {_SHAPE}") from error
-    return _line(raw, typed, source.line)
-
-
-def _line(raw: Json, typed: _LineJson, number: int) -> BankLine:
     query_id, query_text = str(typed.query_id), typed.query_text
     facet_id, facet_text = _optional(typed.facet_id), typed.facet_text or ""
     if not query_id.strip():
@@ -96,7 +92,7 @@ def _line(raw: Json, typed: _LineJson, number: int) -> BankLine:
         facet_id,
         facet_text,
         typed.test_collection or "",
-        number,
+        source.line,
         list(items.values()),
         parts=head_parts(raw),
         foreign=raw | {"items": []},

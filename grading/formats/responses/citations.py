@@ -103,7 +103,9 @@ def dialect_of(content: Mapping[str, object]) -> Dialect | None:
     if key != "responses":
         return Dialect.RAG25 if key else None
     entries = content["responses"]
-    if isinstance(entries, list) and any(_has_scores(entry) for entry in entries):
+    if isinstance(entries, list) and any(
+        isinstance(entry, Mapping) and isinstance(entry.get("citations"), Mapping) for entry in entries
+    ):
         return Dialect.RAGTIME
     return Dialect.DRAGUN if "use_starter_kit" in metadata else Dialect.AUTOJUDGE
 
@@ -112,10 +114,6 @@ def sentences_key(content: Mapping[str, object]) -> str:
     """Return the key of a response's sentences, "responses" where there are both, or nothing."""
     keys = [key for key in ("responses", "answer") if key in content]
     return next((key for key in keys if isinstance(content[key], list)), keys[0] if keys else "")
-
-
-def _has_scores(entry: object) -> bool:
-    return isinstance(entry, Mapping) and isinstance(entry.get("citations"), Mapping)
 
 
 _NAMES = {
@@ -183,9 +181,6 @@ class CitationReader:
             )
             self._refuse("citation_format", problem, sentence)
             return ()
-        return self._decoded(shape, citations, place, sentence)
-
-    def _decoded(self, shape: Shape, citations: object, place: str, sentence: int) -> tuple[Citation, ...]:
         if isinstance(citations, Mapping):
             scored = (
                 (doc_id, self._score(doc_id, given, place, sentence)) for doc_id, given in citations.items()
@@ -306,7 +301,20 @@ class SentenceWriter:
     def _encoded(self, number: int, citations: tuple[Citation, ...]) -> object:
         has_scores = all(citation.score is not None for citation in citations)
         if self._shape is Shape.SCORES:
-            return self._scores(number, citations, has_scores=has_scores)
+            scores: dict[str, float] = {}
+            for citation in citations:
+                doc_id = citation.doc_id
+                if doc_id in scores:
+                    self._notes.append(f"sentence {number}: {doc_id} is cited once instead of several times")
+                elif has_scores and citation.score is not None:
+                    scores[doc_id] = citation.score
+                else:
+                    scores[doc_id] = 1 / (len(scores) + 1)
+                    score = f"{scores[doc_id]:g}"
+                    self._notes.append(
+                        f"sentence {number}: the score {score} of {doc_id} is made up from its rank"
+                    )
+            return scores
         best_first = (
             sorted(citations, key=lambda citation: -(citation.score or 0)) if has_scores else citations
         )
@@ -317,21 +325,6 @@ class SentenceWriter:
         ]
         doc_ids = [citation.doc_id for citation in best_first]
         return doc_ids if self._shape is Shape.IDS else [self._position(number, doc_id) for doc_id in doc_ids]
-
-    def _scores(self, number: int, citations: tuple[Citation, ...], *, has_scores: bool) -> dict[str, float]:
-        scores: dict[str, float] = {}
-        for citation in citations:
-            doc_id = citation.doc_id
-            if doc_id in scores:
-                self._notes.append(f"sentence {number}: {doc_id} is cited once instead of several times")
-            elif has_scores and citation.score is not None:
-                scores[doc_id] = citation.score
-            else:
-                scores[doc_id] = 1 / (len(scores) + 1)
-                self._notes.append(
-                    f"sentence {number}: the score {scores[doc_id]:g} of {doc_id} is made up from its rank"
-                )
-        return scores
 
     def _position(self, number: int, doc_id: str) -> int:
         if doc_id not in self.references:

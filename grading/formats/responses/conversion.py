@@ -103,11 +103,28 @@ class _Conversion:
         if self.stays:
             content = dict(self.response.foreign)
         elif layout.has_metadata:
-            content = self._nested(parts, layout)
+            metadata = _renamed(parts.metadata, TOPIC_KEYS, layout.topic_key)
+            if layout.only_metadata:
+                self.notes += [
+                    f"metadata.{key} is dropped" for key in _others(metadata, layout.only_metadata)
+                ]
+                metadata = {key: metadata[key] for key in metadata if key in layout.only_metadata}
+            self.notes += [
+                f"metadata.{key} is not known" for key in layout.expected if metadata.get(key) is None
+            ]
+            content = {"metadata": metadata, **_with_one_list(parts.others, layout.sentences_key)}
         else:
             content = self._flat(parts)
         self._set_ids(content, layout)
-        self._set_sentences(content, parts.entries, layout)
+        own = next(filter(None, (shape_of(entry.get("citations")) for entry in parts.entries)), None)
+        shape = own if self.stays and own else layout.shapes[0]
+        writer = SentenceWriter(self.response, shape, self.notes, keeps_citations=self.stays)
+        written = writer.entries(parts.entries)
+        keys = [key for key in ("responses", "answer") if isinstance(content.get(key), list)]
+        for key in keys or [layout.sentences_key]:
+            if content.get(key) != written:
+                content[key] = written
+        _set_references(content, writer.references if writer.has_references else None)
         if layout.has_metadata or self.stays:
             self._set_documents(content)
         return content
@@ -127,18 +144,37 @@ class _Conversion:
             _set_id(content, "team_id", self.response.team)
         for key in _present(result, TOPIC_KEYS) or ["topic_id"]:
             _set_id(result, key, self.response.query_id)
-        self._set_answer(result)
+        sentences = self.response.sentences
+        if "answer" not in result or split_answer(result["answer"]) != sentences:
+            result["answer"] = join_answer(sentences)
+            self._note_inline()
+        references = self.response.references
+        if references is None and not self.stays:
+            cited = (citation.doc_id for sentence in sentences for citation in sentence.citations or ())
+            references = tuple(dict.fromkeys(cited))
+        _set_references(result, references)
         return {**content, "results": [result]}
 
     def _parts(self) -> _Parts:
-        foreign = self.response.foreign
+        foreign: Mapping[str, Any] = self.response.foreign
         entries = foreign.get(sentences_key(foreign))
         listed = entries if isinstance(entries, list) else []
         metadata = foreign.get("metadata")
         if isinstance(metadata, Mapping):
             return _Parts(dict(metadata), {key: foreign[key] for key in foreign if key != "metadata"}, listed)
         if self.source is Dialect.BIOGEN24:
-            return self._parts_of_document(foreign)
+            result = foreign["results"][0]
+            if not self.stays:
+                dropped = [*_others(foreign, RUN_KEYS), *_others(result, RESULT_KEYS | set(TOPIC_KEYS))]
+                self.notes += [f"{key} is dropped" for key in dropped]
+            ids = {key: result[key] for key in _present(result, TOPIC_KEYS)}
+            if foreign.get("team_id") is not None:
+                ids["team_id"] = foreign["team_id"]
+            return _Parts(
+                ids | {"run_id": foreign["run_name"]},
+                {key: result[key] for key in _present(result, ("references",))},
+                [],
+            )
         ids = {key: foreign[key] for key in _present(foreign, ("run_id", *TOPIC_KEYS))}
         if "topic" in foreign:
             ids["narrative"] = foreign["topic"]
@@ -146,28 +182,6 @@ class _Conversion:
             self.notes.append("response_length is dropped")
         handled = {*ids, "topic", "response_length"}
         return _Parts(ids, {key: foreign[key] for key in foreign if key not in handled}, listed)
-
-    def _parts_of_document(self, foreign: Mapping[str, Any]) -> _Parts:
-        result = foreign["results"][0]
-        if not self.stays:
-            dropped = [*_others(foreign, RUN_KEYS), *_others(result, RESULT_KEYS | set(TOPIC_KEYS))]
-            self.notes += [f"{key} is dropped" for key in dropped]
-        ids = {key: result[key] for key in _present(result, TOPIC_KEYS)}
-        if foreign.get("team_id") is not None:
-            ids["team_id"] = foreign["team_id"]
-        return _Parts(
-            ids | {"run_id": foreign["run_name"]},
-            {key: result[key] for key in _present(result, ("references",))},
-            [],
-        )
-
-    def _nested(self, parts: _Parts, layout: Layout) -> JsonDict:
-        metadata = _renamed(parts.metadata, TOPIC_KEYS, layout.topic_key)
-        if layout.only_metadata:
-            self.notes += [f"metadata.{key} is dropped" for key in _others(metadata, layout.only_metadata)]
-            metadata = {key: metadata[key] for key in metadata if key in layout.only_metadata}
-        self.notes += [f"metadata.{key} is not known" for key in layout.expected if metadata.get(key) is None]
-        return {"metadata": metadata, **_with_one_list(parts.others, layout.sentences_key)}
 
     def _flat(self, parts: _Parts) -> JsonDict:
         self._note_dropped(parts, kept=frozenset({"narrative"}))
@@ -201,17 +215,6 @@ class _Conversion:
         for key in keys or [layout.topic_key]:
             _set_id(ids, key, self.response.query_id)
 
-    def _set_sentences(self, content: JsonDict, entries: list[Any], layout: Layout) -> None:
-        own = next(filter(None, (shape_of(entry.get("citations")) for entry in entries)), None)
-        shape = own if self.stays and own else layout.shapes[0]
-        writer = SentenceWriter(self.response, shape, self.notes, keeps_citations=self.stays)
-        written = writer.entries(entries)
-        keys = [key for key in ("responses", "answer") if isinstance(content.get(key), list)]
-        for key in keys or [layout.sentences_key]:
-            if content.get(key) != written:
-                content[key] = written
-        _set_references(content, writer.references if writer.has_references else None)
-
     def _set_documents(self, content: JsonDict) -> None:
         given = content.get("documents") or {}
         if {doc_id: document["text"] for doc_id, document in given.items()} == dict(self.response.documents):
@@ -220,17 +223,6 @@ class _Conversion:
             doc_id: {"id": doc_id, **given.get(doc_id, {}), "text": text}
             for doc_id, text in self.response.documents.items()
         }
-
-    def _set_answer(self, result: JsonDict) -> None:
-        sentences = self.response.sentences
-        if "answer" not in result or split_answer(result["answer"]) != sentences:
-            result["answer"] = join_answer(sentences)
-            self._note_inline()
-        references = self.response.references
-        if references is None and not self.stays:
-            cited = (citation.doc_id for sentence in sentences for citation in sentence.citations or ())
-            references = tuple(dict.fromkeys(cited))
-        _set_references(result, references)
 
     def _note_inline(self) -> None:
         for number, sentence in enumerate(self.response.sentences, start=1):

@@ -140,7 +140,9 @@ def inspect(content: Mapping[str, object], line: int) -> InspectedLine:
     dialect = dialect_of(content)
     inspection = Inspection(content)
     if dialect is None or dialect is Dialect.BIOGEN24:
-        inspection.refuse("malformed", _what_is_missing(content))
+        has_ids = isinstance(content.get("metadata"), Mapping) or "run_id" in content
+        missing = "responses or answer" if has_ids else "metadata"
+        inspection.refuse("malformed", f"{missing} is missing, expected {SHAPE}")
         return InspectedLine(line, None, tuple(inspection.problems))
     metadata = content.get("metadata")
     ids, path = (metadata, "metadata.") if isinstance(metadata, Mapping) else (content, "")
@@ -153,12 +155,6 @@ def inspect(content: Mapping[str, object], line: int) -> InspectedLine:
     if run_tag and query_id and sentences is not None:
         response = Response(run_tag, query_id, sentences, team, references, documents, content, line)
     return InspectedLine(line, response, tuple(inspection.problems))
-
-
-def _what_is_missing(content: Mapping[str, object]) -> str:
-    has_ids = isinstance(content.get("metadata"), Mapping) or "run_id" in content
-    missing = "responses or answer" if has_ids else "metadata"
-    return f"{missing} is missing, expected {SHAPE}"
 
 
 def _sentences(inspection: Inspection, references: tuple[str, ...]) -> tuple[Sentence, ...] | None:
@@ -230,7 +226,15 @@ def split_answer(answer: str) -> tuple[Sentence, ...]:
     start, sentences = 0, []
     for end, following in [*sentence_breaks(answer), (len(answer), len(answer))]:
         if part := answer[start:end].strip():
-            sentences.append(_sentence(part))
+            # Brackets at its beginning, after the previous full stop, stay in the text.
+            doc_ids: list[str] = []
+            kept, last = "", 0
+            for match in _CITATIONS.finditer(part):
+                if match.start() == 0:
+                    continue
+                doc_ids += (doc_id.strip() for doc_id in match[1].split(","))
+                kept, last = kept + part[last : match.start()], match.end()
+            sentences.append(Sentence(kept + part[last:], tuple(Citation(doc_id) for doc_id in doc_ids)))
         start = following
     return tuple(sentences)
 
@@ -274,18 +278,6 @@ def _inspect(run: JsonDict, result: object, line: int) -> InspectedLine:
         foreign = {**run, "results": [result]}
         response = Response(run_tag, query_id, split_answer(answer), team, references, {}, foreign, line)
     return InspectedLine(line, response, tuple(inspection.problems))
-
-
-def _sentence(part: str) -> Sentence:
-    """Return the sentence; brackets at its beginning, after the previous full stop, stay in its text."""
-    doc_ids: list[str] = []
-    kept, last = "", 0
-    for match in _CITATIONS.finditer(part):
-        if match.start() == 0:
-            continue
-        doc_ids += (doc_id.strip() for doc_id in match[1].split(","))
-        kept, last = kept + part[last : match.start()], match.end()
-    return Sentence(kept + part[last:], tuple(Citation(doc_id) for doc_id in doc_ids))
 
 
 def _with_brackets(sentence: Sentence) -> str:

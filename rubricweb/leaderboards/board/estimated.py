@@ -98,7 +98,10 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     items = {item for part in board for item in part.items(base.spec.measure.depth)}
     draws = _draws(base.spec, items)
     left_out = items - draws.sampled
-    adds = _adds(base, units)
+    shares = unit_shares(base, units)
+    sizes = [len(items.uids) for _, items in units]
+    worths = [_worths(items, base.spec) for _, items in units]
+    adds = np.asarray(shares.repeat(sizes, axis=1) * np.concatenate([*worths, np.zeros(0)]))
     outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
     made = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
     elsewhere = sum(_people_ratings(part, draws.others, base.spec.measure)[0] for part in board)
@@ -224,14 +227,6 @@ def unit_shares(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> F
     has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), len(units))
     counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
     return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
-
-
-def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
-    """Return an array of shape (runs, items): what covering each adds to the run's score."""
-    shares = unit_shares(base, units)
-    sizes = [len(items.uids) for _, items in units]
-    worths = [_worths(items, base.spec) for _, items in units]
-    return np.asarray(shares.repeat(sizes, axis=1) * np.concatenate([*worths, np.zeros(0)]))
 
 
 def _worths(items: TopicItems, spec: BoardSpec) -> Floats:

@@ -113,20 +113,12 @@ def check_measure(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
         )
         raise BoardError("measure", text)
     if measure.is_workbench:
-        return _of_the_workbench(config, measure)
-    return measure
-
-
-def _of_the_workbench(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
-    """Return the measure by the Workbench's definition, which few measures of items have.
-
-    The label of a passage with verified answers is how many of them are right.
-    """
-    registered = measure.registered
-    if isinstance(registered, ItemMeasure) and registered.workbench is None:
-        raise BoardError("measure", f"the Workbench does not define {measure.name}")
-    if measure.uses_labels and config.purpose == Purpose.VERIFY:
-        return replace(measure, mode=LabelMode.COUNT, min_grade=1)
+        registered = measure.registered
+        if isinstance(registered, ItemMeasure) and registered.workbench is None:
+            raise BoardError("measure", f"the Workbench does not define {measure.name}")
+        if measure.uses_labels and config.purpose == Purpose.VERIFY:
+            # The label of a passage with verified answers is how many of them are right.
+            return replace(measure, mode=LabelMode.COUNT, min_grade=1)
     return measure
 
 
@@ -231,7 +223,13 @@ def with_columns(spec: BoardSpec, text: str) -> BoardSpec:
     own = [(column.token, column.measure) for column in columns if column.is_own]
     labels = iter(distinct_labels([("", spec.measure), *own])[1:])
     columns = [replace(column, label=next(labels)) if column.is_own else column for column in columns]
-    return replace(spec, columns=_told_apart(columns))
+    # Columns of the same label, such as of two graders of one name, are told apart by their tokens.
+    counts = Counter(column.label for column in columns)
+    distinct = tuple(
+        replace(column, label=f"{column.label} ({column.token})") if counts[column.label] > 1 else column
+        for column in columns
+    )
+    return replace(spec, columns=distinct)
 
 
 def parse_measures(text: str) -> tuple[str, ...]:
@@ -282,25 +280,26 @@ def distinct_labels(named: Iterable[tuple[str, MeasureSpec]]) -> list[str]:
     ]
 
 
-def _told_apart(columns: list[MeasureColumn]) -> tuple[MeasureColumn, ...]:
-    """Add the token to the labels of columns that have the same, such as of two graders of one name."""
-    counts = Counter(column.label for column in columns)
-    return tuple(
-        replace(column, label=f"{column.label} ({column.token})") if counts[column.label] > 1 else column
-        for column in columns
-    )
-
-
 def _column(token: str, spec: BoardSpec) -> MeasureColumn:
     source, _, name = token.rpartition("/")
     if source == JUDGMENTS:
         return _judged(token, name, spec)
     if support.is_source(source):
-        return _supported(token, source, name, spec)
+        try:
+            supported = support.find(spec.collection, source, name)
+        except support.UnknownColumn as error:
+            raise BoardError("columns", str(error)) from error
+        by_labels = MeasureSpec(registry.DEFAULT_OF_LABELS)
+        return MeasureColumn(token, supported.label, by_labels, support=supported)
     if not source:
         measure = _in_field(spec.config, name, spec.measure)
         return MeasureColumn(token, measure.label, measure)
-    grader = _grader(spec.collection, source)
+    pk = source.removeprefix("grader-")
+    scored = scored_graders(spec.collection)
+    grader = next((row.config for row in scored if f"{row.config.pk}" == pk), None)
+    if grader is None:
+        available = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
+        raise BoardError("columns", f"no {source} with grades here; there are {available}")
     base = replace(spec.measure, min_grade=default_min_grade(grader), relevant=0)
     measure = _in_field(grader, name, base)
     has_own_threshold = measure.min_grade != base.min_grade
@@ -353,21 +352,3 @@ def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
         raise BoardError("columns", f"judgments are of passages, and {measure.name} needs items")
     label = measure.label if measure.level == level else measure.label_with_threshold
     return MeasureColumn(token, f"{label} by judgments", measure, is_judgments=True)
-
-
-def _supported(token: str, source: str, name: str, spec: BoardSpec) -> MeasureColumn:
-    try:
-        column = support.find(spec.collection, source, name)
-    except support.UnknownColumn as error:
-        raise BoardError("columns", str(error)) from error
-    return MeasureColumn(token, column.label, MeasureSpec(registry.DEFAULT_OF_LABELS), support=column)
-
-
-def _grader(collection: Collection, source: str) -> GraderConfig:
-    pk = source.removeprefix("grader-")
-    scored = scored_graders(collection)
-    config = next((row.config for row in scored if f"{row.config.pk}" == pk), None)
-    if config is None:
-        available = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
-        raise BoardError("columns", f"no {source} with grades here; there are {available}")
-    return config

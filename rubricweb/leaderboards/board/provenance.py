@@ -206,12 +206,13 @@ def when() -> list[tuple[str, str]]:
 
 def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
     config = spec.config
+    how = f"{config.prompt_class}, back-end {config.backend}, config {config.pk}"
     stated = [
         ("collection", spec.collection.slug),
         ("measure", measure_name(spec)),
         *([("measure, in other spelling", other)] if (other := spec.measure.other_name) else []),
         ("definition", DEFINITIONS[spec.measure.definition]),
-        ("grader", _grader_words(config)),
+        ("grader", f"{config.llm}, {how}{config.settings_words}"),
         ("ratings", SOURCES[spec.source]),
         ("bank", bank),
         ("threshold", ". ".join(filter(None, (f"grade {threshold(spec)}", threshold_note(config))))),
@@ -311,11 +312,6 @@ def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
     name, value = relevant(measure)
     only = JUDGED_ONLY if measure.is_judged_only else ""
     return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {value}{only}"
-
-
-def _grader_words(config: GraderConfig) -> str:
-    how = f"{config.prompt_class}, back-end {config.backend}, config {config.pk}"
-    return f"{config.llm}, {how}{config.settings_words}"
 
 
 def graded_by(spec: BoardSpec) -> str:

@@ -206,7 +206,10 @@ class _Topic:
         ranked = self.pool.ranked_rows[:, : self.spec.measure.depth]
         only = ranked.max(axis=1, initial=-1)
         rows = np.unique(only[only >= 0])
-        cells, min_grade = _credits(self.spec), self.spec.measure.min_grade
+        measure = self.spec.measure.registered
+        assert isinstance(measure, ItemMeasure)  # noqa: S101 - `is_sum` has looked
+        assert measure.cells is not None  # noqa: S101
+        cells, min_grade = measure.cells, self.spec.measure.min_grade
         reached, by_people, is_rated = self._ratings(rows)
         grader = cells.credit(reached, min_grade)
         ratings = np.where(by_people == MISSING, 1 - grader, cells.credit(by_people, min_grade))
@@ -259,13 +262,6 @@ class _Topic:
         reached = {"min_grade": measure.min_grade, "min_answers": measure.min_answers}
         labels = [cover.labels(ratings[:, each], mode=measure.mode, **reached) for each in columns]
         return np.asarray(np.mean([each >= measure.level for each in labels], axis=0, dtype=np.float64))
-
-
-def _credits(spec: BoardSpec) -> CellCredits:
-    measure = spec.measure.registered
-    assert isinstance(measure, ItemMeasure)  # noqa: S101 - `is_sum` has looked
-    assert measure.cells is not None  # noqa: S101
-    return measure.cells
 
 
 def _worths(items: TopicItems, spec: BoardSpec, cells: CellCredits) -> Floats:
@@ -352,18 +348,11 @@ def verified(base: Basis, k: int) -> Verified:
     shares = divide(seen, all_cells)
     if not base.spec.measure.has_estimate:
         return Verified(cells, of, shares, (None,) * runs)
-    return Verified(cells, of, shares, *_estimates(base, checked))
-
-
-def _estimates(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
-    """Return estimates that assume nothing of the grader, where the board's draws allow them.
-
-    Elsewhere they are those of the model, which only Rubric-Cover has.
-    """
     measure = base.spec.measure.registered
     is_modelled = isinstance(measure, ItemMeasure) and measure.has_estimate
     sums = estimated_sums(base, checked)
-    return estimated(base, checked) if is_modelled and not any(sums[0]) else sums
+    estimates = estimated(base, checked) if is_modelled and not any(sums[0]) else sums
+    return Verified(cells, of, shares, *estimates)
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)

@@ -76,7 +76,17 @@ class UnknownRun(Exception):
 
 def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunComparison:
     """Compare two runs by name; empty names are the board's first and next. Raises UnknownRun."""
-    return compare_rows(scored, *_places(scored, first, second))
+    tags = scored.run_tags
+    if len(tags) < 2:
+        raise UnknownRun("A comparison takes two runs, and this board has fewer.")
+    if unknown := {first, second} - {"", *tags}:
+        raise UnknownRun(f"The board has no run {min(unknown)}; its runs are {', '.join(tags)}.")
+    if first and first == second:
+        raise UnknownRun("A comparison takes two different runs.")
+    order = best_first(scored.means).tolist()
+    row = tags.index(first) if first else next(run for run in order if tags[run] != second)
+    other = tags.index(second) if second else next(run for run in order if run != row)
+    return compare_rows(scored, row, other)
 
 
 def compare_rows(scored: ScoredBoard, run: int, other: int) -> RunComparison:
@@ -124,19 +134,6 @@ def redrawn_means(differences: Floats) -> Floats:
     """
     n = len(differences)
     return np.asarray(resamples(n) @ differences / n, dtype=np.float64)
-
-
-def _places(scored: ScoredBoard, first: str, second: str) -> tuple[int, int]:
-    tags = scored.run_tags
-    if len(tags) < 2:
-        raise UnknownRun("A comparison takes two runs, and this board has fewer.")
-    if unknown := {first, second} - {"", *tags}:
-        raise UnknownRun(f"The board has no run {min(unknown)}; its runs are {', '.join(tags)}.")
-    if first and first == second:
-        raise UnknownRun("A comparison takes two different runs.")
-    order = best_first(scored.means).tolist()
-    row = tags.index(first) if first else next(run for run in order if tags[run] != second)
-    return row, tags.index(second) if second else next(run for run in order if run != row)
 
 
 def _ahead(scores: Floats, run: int, other: int) -> float:

@@ -114,12 +114,6 @@ def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
     return sorted(rows, key=lambda row: (-abs(row.rose), -abs(row.difference or 0), row.rank_after))
 
 
-def can_tell_moves(scored: ScoredBoard) -> bool:
-    """Return whether the board has enough topics for a move to be clear."""
-    possible = scored.ranks
-    return possible is not None and possible.can_tell
-
-
 def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
     """Return the p-value of each run's gain on all runs, NaN if untested, and its mean; shape (runs,)."""
     possible, runs = after.ranks, len(after.run_tags)

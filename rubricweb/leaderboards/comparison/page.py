@@ -74,10 +74,6 @@ class PairForm(AnalysisForm):
         offer_choices(self, "b", [("", "mean of all runs"), *offered])
         offer_choices(self, "by", [("", "nothing"), *((name, name) for name in sliceable(collection))])
 
-    def show_runs(self, a: int, b: int | None) -> None:
-        """Show which runs the board's order chose."""
-        self.data = {**self.data, "a": str(a), "b": str(b or "")}
-
     def default_value(self, name: str) -> object:
         is_chosen_by_board = name in ("a", "b") and name not in self.address
         return self.data.get(name, "") if is_chosen_by_board else super().default_value(name)
@@ -236,7 +232,7 @@ def _pair(form: PairForm, address: QueryDict) -> Context | HttpResponse:
     if len(scored.run_tags) < (1 if a else 2):
         return {"has_too_few_runs": True}
     pair = pairs.Pair.of(scored, int(a) if a else None, int(b) if b else None)
-    form.show_runs(pair.a_pk, pair.b_pk)
+    form.data = {**form.data, "a": str(pair.a_pk), "b": str(pair.b_pk or "")}
     if name := address.get("file"):
         return _file(pair, name)
     attribute, opened = form.cleaned_data["by"], pair.opened(form.cleaned_data["open"])

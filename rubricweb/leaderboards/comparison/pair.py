@@ -113,17 +113,14 @@ class Pair:
 
     @property
     def facts(self) -> str:
-        ours, theirs = (float(np.mean(side)) if side else np.nan for side in self._sides)
+        sides = [pair.first for pair in self.topics], [pair.second for pair in self.topics]
+        ours, theirs = (float(np.mean(side)) if side else np.nan for side in sides)
         if not self.topics:
             return ""
         if self.comparison is None:
             score = f"{comparison.number(ours)}{self._interval}"
             return f"{self._rank}{score}; {ALL_RUNS} {comparison.number(theirs)}."
         return comparison.scores_and_difference(self.comparison, ours, theirs)
-
-    @property
-    def _sides(self) -> tuple[list[float], list[float]]:
-        return [pair.first for pair in self.topics], [pair.second for pair in self.topics]
 
     @property
     def _rank(self) -> str:

@@ -166,7 +166,9 @@ class Then:
         if not n:
             return ""
         clear = ""
-        if n_moved and any(row.p is not None for row in self.moved) and changes.can_tell_moves(self.after):
+        ranks = self.after.ranks
+        can_tell = ranks is not None and ranks.can_tell
+        if n_moved and can_tell and any(row.p is not None for row in self.moved):
             clear = f", {sum(row.is_sure for row in self.moved) or 'none'} of them clearly"
         have = "run has" if n == 1 else "runs have"
         return f"{n} of {len(self.moved)} {have} another score, {n_moved or 'none'} another place{clear}."
@@ -301,18 +303,7 @@ class Then:
             "ratings (of passages: labels) before and after the arrow, a dash for none; one number alone is "
             "the same on both boards, and counts on one"
         )
-        return PrintedTable(
-            f"Why {run_tag} differs",
-            (*heads, "Change", "Adds to the score", pairs),
-            tuple(_reason(row, bank, is_items=is_items) for row in rows),
-            len(heads) + 1,
-            (note,),
-            n_notes=1,
-            data=self._reason_data(opened),
-        )
-
-    def _reason_data(self, opened: OpenedRun) -> DataTable:
-        """Return a line a part: their contributions sum to the difference of the run's scores."""
+        # A line a part: their contributions sum to the difference of the run's scores.
         lines: list[Line] = [
             {
                 "run_tag": opened.row.moved.run_tag,
@@ -325,7 +316,15 @@ class Then:
             for row in opened.parts
         ]
         cells = "passage:before:after, ratings (of labels: labels), none where there is none"
-        return from_mappings(lines, [*self._statements(), ("cells", cells)])
+        return PrintedTable(
+            f"Why {run_tag} differs",
+            (*heads, "Change", "Adds to the score", pairs),
+            tuple(_reason(row, bank, is_items=is_items) for row in rows),
+            len(heads) + 1,
+            (note,),
+            n_notes=1,
+            data=from_mappings(lines, [*self._statements(), ("cells", cells)]),
+        )
 
     def _statements(self) -> list[tuple[str, str]]:
         """Return what the board after stands on, and what was different before."""

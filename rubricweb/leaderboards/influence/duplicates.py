@@ -53,7 +53,12 @@ def duplicates(scored: ScoredBoard) -> list[DuplicatesRow]:
     groups, k = groups_by_doc_id(scored.spec.collection), scored.spec.measure.judged_at
     counts = np.zeros((len(scored.run_tags), 3), dtype=np.int64)
     for topic in scored.base.pool.topics:
-        counts += np.array(_counts(topic, groups, k), dtype=np.int64).reshape(counts.shape)
+        tops = [(doc_ids or ())[:k] for doc_ids in topic.ranked]
+        # By run: repeats, passages with near-duplicates and passages among the first k.
+        of_runs = [
+            (sum(repeated(top, groups)), sum(doc_id in groups for doc_id in top), len(top)) for top in tops
+        ]
+        counts += np.array(of_runs, dtype=np.int64).reshape(counts.shape)
     repeats, marked, returned = counts.T.tolist()
     once = _once(scored, groups)
     places, means = ranks(scored.means), scored.means
@@ -88,12 +93,6 @@ def repeated(doc_ids: Sequence[str], groups: Groups) -> list[bool]:
         if group is not None:
             seen.add(group)
     return flags
-
-
-def _counts(topic: TopicPool, groups: Groups, k: int) -> list[tuple[int, int, int]]:
-    """Return, by run, repeats, passages with near-duplicates and passages among the first k."""
-    tops = [(doc_ids or ())[:k] for doc_ids in topic.ranked]
-    return [(sum(repeated(top, groups)), sum(doc_id in groups for doc_id in top), len(top)) for top in tops]
 
 
 def _once(scored: ScoredBoard, groups: Groups) -> ScoredBoard | None:

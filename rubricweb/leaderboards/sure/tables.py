@@ -14,13 +14,11 @@ from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.duplicates import latest_search
 from rubricweb.grades.selectors import scored_graders
 from rubricweb.leaderboards import agreement, agreement_tables, influence, meta, meta_tables
-from rubricweb.leaderboards.agreement import labellers
 from rubricweb.leaderboards.board import MissingTopic, provenance
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.lookup import parse_measures
 from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.influence import Texts, duplicates, pool
-from rubricweb.leaderboards.meta import contenders
 from rubricweb.leaderboards.sure import Evidence
 
 MIN_GRADES = (3, 4, 5)
@@ -52,7 +50,7 @@ class Table:
 def _compared(choice: Choice, measures: tuple[str, ...]) -> meta.Comparison:
     collection = choice.evidence.spec.collection
     configs = [row.config for row in scored_graders(collection)]
-    rows = contenders(collection, configs, list(collection.banks.all()), MIN_GRADES)
+    rows = meta.contenders(collection, configs, list(collection.banks.all()), MIN_GRADES)
     spec = meta.MetaSpec(
         choice.evidence.against, measures, collection.min_relevant, topics=choice.evidence.spec.topic_slice
     )
@@ -77,7 +75,7 @@ def detail(choice: Choice) -> PrintedTable:
 def _agreements(choice: Choice) -> list[agreement.Agreement]:
     collection = choice.evidence.spec.collection
     configs = [row.config for row in scored_graders(collection)]
-    pairs = labellers(collection, configs, list(collection.banks.all()))
+    pairs = agreement.labellers(collection, configs, list(collection.banks.all()))
     return agreement.agreements(pairs, min_answers=choice.evidence.spec.measure.min_answers)
 
 
@@ -99,7 +97,7 @@ def needed(choice: Choice) -> PrintedTable:
 def between(choice: Choice) -> PrintedTable:
     collection, measure = choice.evidence.spec.collection, choice.evidence.spec.measure
     configs = [row.config for row in scored_graders(collection)]
-    pairs = labellers(collection, configs, list(collection.banks.all()))
+    pairs = agreement.labellers(collection, configs, list(collection.banks.all()))
     rows = agreement.between(pairs, min_grade=measure.min_grade, min_answers=measure.min_answers)
     return agreement_tables.graders(rows, min_grade=measure.min_grade)
 

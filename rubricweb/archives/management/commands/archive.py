@@ -7,7 +7,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from rubricweb.archives import layout
-from rubricweb.archives.layout import CannotArchive, write_archive
 from rubricweb.core import audit
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
@@ -39,8 +38,8 @@ class Command(OperatorCommand):
         collection = collection_named(slug)
         try:
             with writing(out):
-                manifest = write_archive(collection, out)
-        except CannotArchive as error:
+                manifest = layout.write_archive(collection, out)
+        except layout.CannotArchive as error:
             raise CommandError(str(error)) from error
         audit.record("collection archived", collection, by=None, detail=out.name)
         rows = sum(part.rows for part in manifest.tables.values())

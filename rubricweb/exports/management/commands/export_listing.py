@@ -41,7 +41,15 @@ class Command(OperatorCommand):
         chosen = named_bank(slug, bank)
         lines, *_ = LISTINGS[listing]
         with reading_for_everybody():
-            text = "".join(lines(_query(chosen, options)))
+            rater, collection = _rater(chosen, options["llm"]), chosen.collection
+            least = options["min_relevant"]
+            evidence = EvidenceQuery(
+                RelevanceSource.JUDGMENTS,
+                collection.min_relevant if least is None else least,
+                options["min_grade"] or rater.min_grade,
+            )
+            topic = _topic(chosen, options["topic"]) if options["topic"] else None
+            text = "".join(lines(ListingQuery(chosen, rater, evidence, None, topic.pk if topic else None)))
             hidden = hidden_count(chosen.collection_id)
         if hidden:
             self.stderr.write(f"left out: {hidden:,} cells of open campaigns that people have still to rate")
@@ -50,18 +58,6 @@ class Command(OperatorCommand):
             return
         with writing(options["out"]):
             options["out"].write_bytes(text.encode())
-
-
-def _query(bank: Bank, options: dict[str, Any]) -> ListingQuery:  # Any: what argparse parsed
-    rater, collection = _rater(bank, options["llm"]), bank.collection
-    least = options["min_relevant"]
-    evidence = EvidenceQuery(
-        RelevanceSource.JUDGMENTS,
-        collection.min_relevant if least is None else least,
-        options["min_grade"] or rater.min_grade,
-    )
-    topic = _topic(bank, options["topic"]) if options["topic"] else None
-    return ListingQuery(bank, rater, evidence, None, topic.pk if topic else None)
 
 
 def _rater(bank: Bank, llm: str | None) -> Rater:

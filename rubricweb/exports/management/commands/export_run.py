@@ -11,7 +11,7 @@ from grading.formats.responses import Dialect
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Run
-from rubricweb.exports.corpus import TREC_RUN, run_export, usual_format
+from rubricweb.exports.corpus import TREC_RUN, run_export
 
 
 class Command(OperatorCommand):
@@ -31,12 +31,13 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, run: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         row = _run(slug, run)
         try:
-            export = run_export(row, options["format"] or usual_format(row))
+            export = run_export(row, options["format"])
             content = export.content()
         except BadFormat as error:
             raise CommandError(error.problem) from error
         if options["out"]:
-            _write(options["out"], content)
+            with writing(options["out"]):
+                options["out"].write_bytes(content)
         else:
             self.stdout.write(content.decode(), ending="")
         for loss in export.losses:
@@ -51,8 +52,3 @@ def _run(slug: str, run_tag: str) -> Run:
         tags = ", ".join(collection.runs.values_list("run_tag", flat=True)) or "none"
         raise CommandError(f"{slug} has no run {run_tag}; its runs are {tags}")
     return run
-
-
-def _write(path: Path, content: bytes) -> None:
-    with writing(path):
-        path.write_bytes(content)

@@ -11,7 +11,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.home.home import checklist_of
-from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
+from rubricweb.releases.bundle import ChangedMeanwhile, write_release
 from rubricweb.releases.parts import Names, ReleaseOptions, contents_of
 
 
@@ -44,11 +44,9 @@ class Command(OperatorCommand):
             raise CommandError(str(error)) from error
         if options["anonymous"]:
             _keep(options["anonymous"], written.names)
-        self._report(written, [f"{step.name}: {step.detail}" for step in checklist_of(collection).open])
-
-    def _report(self, written: WrittenRelease, open_points: list[str]) -> None:
         named = [f"still named: {line}" for line in written.still_named]
-        for problem in (*written.not_written, *named, *open_points):
+        still_open = [f"{step.name}: {step.detail}" for step in checklist_of(collection).open]
+        for problem in (*written.not_written, *named, *still_open):
             self.stderr.write(problem)
         self.stdout.write(f"{len(written.files)} files, {written.size:,} bytes, SHA-256 {written.sha256}")
 
