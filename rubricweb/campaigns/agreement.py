@@ -287,7 +287,13 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
     fields = ("cell__topic", "cell__revision", "cell__passage", "cell__config", "mode", "rating")
     hidden = visibility.without_ratings(collection.pk)
     rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].ratings]
-    by_graders = _grader_ratings({row[3] for row in rows}, {row[1] for row in rows})
+    configs = {row[3] for row in rows}
+    revisions = {row[1] for row in rows}
+    grades = Grade.objects.filter(config__in=configs, revision__in=revisions, rating__isnull=False)
+    graded = grades.values_list("config_id", "revision_id", "passage_id", "rating")
+    by_graders = {
+        (config, revision, passage): rating for config, revision, passage, rating in graded.iterator()
+    }
     tables: dict[int, Tables] = {}
     for topic, revision, passage, config, mode, rating in rows:
         if (grader := by_graders.get((config, revision, passage))) is not None:
@@ -306,9 +312,3 @@ def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
     """Return the share of agreement when assisted minus that when blind, from shape (..., 2, 2) to (...)."""
     shares = divide(tables[..., 0], tables.sum(axis=-1))
     return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
-
-
-def _grader_ratings(configs: set[int], revisions: set[int]) -> dict[tuple[int, int, int], int]:
-    rows = Grade.objects.filter(config__in=configs, revision__in=revisions, rating__isnull=False)
-    fields = rows.values_list("config_id", "revision_id", "passage_id", "rating")
-    return {(config, revision, passage): rating for config, revision, passage, rating in fields.iterator()}

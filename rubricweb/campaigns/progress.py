@@ -96,13 +96,7 @@ def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
     )
     for pk, mine in had:
         rows[pk].mine = mine
-    _mark_theirs(rows, collection, person, {pk for pk, _ in had})
-    return sorted(rows.values(), key=lambda row: (not row.campaign.is_open, -row.campaign.pk))
-
-
-def _mark_theirs(
-    rows: dict[int, CampaignRow], collection: Collection, person: User, touched: set[int]
-) -> None:
+    touched = {pk for pk, _ in had}
     named = defaultdict(set)
     pairs = Campaign.people.through.objects.filter(campaign__collection=collection)
     for campaign, user in pairs.values_list("campaign_id", "user_id"):
@@ -110,6 +104,7 @@ def _mark_theirs(
     for pk, row in rows.items():
         open_to_all = not named[pk] and not row.campaign.is_standing
         row.is_mine = pk in touched or open_to_all or person.pk in named[pk]
+    return sorted(rows.values(), key=lambda row: (not row.campaign.is_open, -row.campaign.pk))
 
 
 @dataclass(frozen=True, slots=True)

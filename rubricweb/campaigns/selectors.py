@@ -170,17 +170,13 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     Each has `last_number`, the number of the person's latest event for its cell; 0 without one.
     """
     at = 0 if cell is None else cell.pk
-    turns: list[Any] = list(_held_turns(campaign.pk, person.pk, at))
+    held = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=at), campaign=campaign.pk, person=person.pk)
+    turns: list[Any] = list(_with_card_fields(held, person.pk))
     for turn in turns:
         turn.cell.campaign, turn.cell.has_absent_runs = campaign, turn.has_absent_runs
     turns = [turn for turn in turns if not is_left_out(turn.cell, campaign.collection)]
     first = {turn.cell.passage_id for turn in turns if turn.cell_id == at}
     return sorted(turns, key=lambda turn: turn.cell.passage_id not in first)
-
-
-def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
-    turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
-    return _with_card_fields(turns, person)
 
 
 def _done_of_passage(first: Any, person: User) -> list[Any]:

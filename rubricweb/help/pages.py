@@ -130,16 +130,6 @@ def parse(name: str, text: str) -> Document:
     tokens = _MARKDOWN.parse(_COMMENT.sub("", text))
     if not tokens or tokens[0].tag != "h1":
         raise ValueError(f"{name}.md does not begin with a title (# ...)")
-    parts = _anchored(tokens)
-    for token in tokens:
-        _point(token, name)
-    html = _MARKDOWN.renderer.render(tokens[3:], _MARKDOWN.options, {})
-    # The renderer escapes what it is given: html is False.
-    return Document(name, parts[0].heading, mark_safe(html), tuple(parts))  # noqa: S308
-
-
-def _anchored(tokens: list[Token]) -> list[Part]:
-    """Give each heading an id, and return the parts that they begin."""
     starts = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
     parts: list[Part] = []
     for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
@@ -148,9 +138,13 @@ def _anchored(tokens: list[Token]) -> list[Part]:
         if anchor in {part.anchor for part in parts}:
             anchor = f"{anchor}-{len(parts)}"
         tokens[start].attrSet("id", anchor)
-        text = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
-        parts.append(Part(int(tokens[start].tag[1]), anchor, heading, text))
-    return parts
+        content = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
+        parts.append(Part(int(tokens[start].tag[1]), anchor, heading, content))
+    for token in tokens:
+        _point(token, name)
+    html = _MARKDOWN.renderer.render(tokens[3:], _MARKDOWN.options, {})
+    # The renderer escapes what it is given: html is False.
+    return Document(name, parts[0].heading, mark_safe(html), tuple(parts))  # noqa: S308
 
 
 def _plain(token: Token) -> str:

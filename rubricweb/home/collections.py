@@ -206,7 +206,12 @@ def _add(
     count, unless it has begun none.
     """
     if config.purpose == Purpose.DIRECT:
-        _add_labels(progress, config, sharing, pools)
+        topics = Topic.objects.filter(collection__in=sharing).values_list("pk", "collection")
+        for topic, collection in topics:
+            progress[collection].cells += pools.sizes.get(topic, 0)
+        labels = Grade.objects.by(config).for_topics([topic for topic, _ in topics]).order_by()
+        for collection, count in _graded(labels, pools):
+            progress[collection].graded += count
         return
     active = Item.including_secret.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
     grades = Grade.objects.by(config).filter(revision__in=active.values("revision")).order_by()
@@ -224,17 +229,6 @@ def _add(
         for collection, count in _graded(of_these, pools):
             progress[collection].graded += count
             progress[collection].cells += 0 if has_text else count
-
-
-def _add_labels(
-    progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
-) -> None:
-    topics = Topic.objects.filter(collection__in=sharing).values_list("pk", "collection")
-    for topic, collection in topics:
-        progress[collection].cells += pools.sizes.get(topic, 0)
-    labels = Grade.objects.by(config).for_topics([topic for topic, _ in topics]).order_by()
-    for collection, count in _graded(labels, pools):
-        progress[collection].graded += count
 
 
 def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:

@@ -150,7 +150,8 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     columns_by_topic = item_columns(bank)
     missing = _missing_behind(collection, rater, columns_by_topic)
-    subtopics, flagged = _subtopics(collection), open_by_topic(bank)
+    subtopic_rows = Subtopic.objects.filter(topic__collection=collection).order_by()
+    subtopics, flagged = dict(subtopic_rows.values_list("topic").annotate(Count("pk"))), open_by_topic(bank)
     rows = []
     for pk, query_id, text, about, position in _topics(collection):
         if pk not in pool.by_topic:
@@ -222,11 +223,6 @@ def arranged(rows: list[ListedTopic], *, text: str, sort: str) -> list[ListedTop
     folded = text.casefold()
     matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
     return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
-
-
-def _subtopics(collection: Collection) -> dict[int, int]:
-    rows = Subtopic.objects.filter(topic__collection=collection).order_by()
-    return dict(rows.values_list("topic").annotate(Count("pk")))
 
 
 class TopicsForm(ChipForm, GraderForm):

@@ -93,7 +93,15 @@ def evidence(
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     relevance, hidden_by_topic = _relevance(pool, query), hidden_from(reader, bank.collection_id)
     evidence_by_topic = []
-    for pk, items in _items(bank, topic_id).items():
+    rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
+    rows = rows.filter(topic=topic_id) if topic_id else rows
+    fields = rows.values_list(
+        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
+    )
+    by_topic: dict[int, list[EvidenceItem]] = {}
+    for topic_pk, item_pk, version, kind, *wording in fields:
+        by_topic.setdefault(topic_pk, []).append(EvidenceItem(item_pk, version, ItemKind(kind), *wording))
+    for pk, items in {topic_pk: tuple(items) for topic_pk, items in by_topic.items()}.items():
         topic = pool.by_topic[pk]
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
         columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
@@ -116,18 +124,6 @@ def _hidden(topic: TopicPool, hidden: Hidden, query: EvidenceQuery) -> Mask:
     places = hidden.ratings if query.source is RelevanceSource.PEOPLE else hidden.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
-
-
-def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[EvidenceItem, ...]]:
-    rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
-    rows = rows.filter(topic=topic_id) if topic_id else rows
-    fields = rows.values_list(
-        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
-    )
-    by_topic: dict[int, list[EvidenceItem]] = {}
-    for topic, pk, version, kind, *wording in fields:
-        by_topic.setdefault(topic, []).append(EvidenceItem(pk, version, ItemKind(kind), *wording))
-    return {topic: tuple(items) for topic, items in by_topic.items()}
 
 
 def _relevance(pool: CollectionPool, query: EvidenceQuery) -> dict[int, Relevance]:

@@ -171,7 +171,12 @@ def grid_window(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader
     rows = min(PAGE_ROWS, PAGE_CELLS // max(1, min(PAGE_COLUMNS, len(chosen))))
     number, column_number = _windows_at(whole, chosen, order, rows)
     columns = Paginator(chosen, PAGE_COLUMNS).get_page(column_number)
-    columns.object_list = _headed(list(columns), flags)
+    listed = list(columns)
+    kinds = [None, *(column.kind for column in listed)]
+    columns.object_list = [
+        replace(column, flags=flags.items.get(column.pk, 0), opens_kind=column.kind != before)
+        for before, column in zip(kinds, listed, strict=False)
+    ]
     page = Paginator(order, rows).get_page(number)
     window = whole.window(list(columns), list(page), flags)
     rows_shown = [window.row(row, page.start_index() + place) for place, row in enumerate(page)]
@@ -192,15 +197,6 @@ def _grouped(rows: list[Row], grid: TopicGrid, order: list[int]) -> list[Row]:
         if place == 0 or row.judgment != before[place]
         else row
         for place, row in enumerate(rows)
-    ]
-
-
-def _headed(columns: list[GridColumn], flags: OpenCounts) -> list[GridColumn]:
-    """Return the columns with their flags, and whether they open their kind."""
-    kinds = [None, *(column.kind for column in columns)]
-    return [
-        replace(column, flags=flags.items.get(column.pk, 0), opens_kind=column.kind != before)
-        for before, column in zip(kinds, columns, strict=False)
     ]
 
 
