@@ -96,7 +96,16 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     """Return matrices by topic id, for every topic of the pool; hidden cells are MISSING."""
-    by_topic = _all_human_matrices(pool)
+    ids = [topic.topic_id for topic in pool.topics]
+    number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
+    keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
+    by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
+    absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
+    rated = {topic.topic_id for topic in absent if topic.topic_id in number}
+    rows, drawn = _current(rated), _drawn(rated)
+    for topic in absent:
+        grades = _decided(topic, rows.get(topic.topic_id, ()), drawn.get(topic.topic_id, ()))
+        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
     return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
@@ -119,20 +128,6 @@ def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
             for name, drawn in grades.drawn.items()
         },
     )
-
-
-def _all_human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
-    ids = [topic.topic_id for topic in pool.topics]
-    number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
-    keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
-    by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
-    absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
-    rated = {topic.topic_id for topic in absent if topic.topic_id in number}
-    rows, drawn = _current(rated), _drawn(rated)
-    for topic in absent:
-        grades = _decided(topic, rows.get(topic.topic_id, ()), drawn.get(topic.topic_id, ()))
-        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
-    return by_topic
 
 
 def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:

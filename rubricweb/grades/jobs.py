@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -94,7 +94,10 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
     related = related.prefetch_related("revision__answer_keys")
     page = Paginator(related, CALLS_A_PAGE).get_page(number)
     rows = list(page.object_list)
-    items = _items(job, rows)
+    asking = Item.objects.filter(
+        bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
+    )
+    items = {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
     rate, replies = measured_rate(job.config), raw_replies(rows)
     page.object_list = [
         ModelCall(
@@ -107,14 +110,6 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
         for row in rows
     ]
     return page
-
-
-def _items(job: GradingJob, rows: list[Grade]) -> dict[int, Item]:
-    """Return the current items by revision."""
-    asking = Item.objects.filter(
-        bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
-    )
-    return {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
 
 
 def _prompt(grade: Grade, items: dict[int, Item]) -> str:
@@ -224,24 +219,19 @@ def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
     if is_mine:
         lines = [line for line in lines if line.by == request.user]
     sections = [(stage, [line for line in lines if line.stage == stage]) for stage in Stage]
+    names = ("job", "show", "page", "who", "bank", "topic")
+    kept = {name: query[name] for name in names if query.get(name)}
     return {
         "collection": collection,
         "sections": [(stage, each) for stage, each in sections if each],
         "is_mine": is_mine,
-        "address": _address(collection, query),
+        "address": f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(kept)}",
         "workers": monitor.workers(),
         "bank": scope.bank,
         "topic": scope.topic,
         "may_grade": roles.holds(request.user, collection, roles.TO_GRADE),
         **opened,
     }
-
-
-def _address(collection: Collection, query: QueryDict) -> str:
-    """Return the address of what is displayed, also after a POST."""
-    names = ("job", "show", "page", "who", "bank", "topic")
-    kept = {name: query[name] for name in names if query.get(name)}
-    return f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(kept)}"
 
 
 def _lines(request: HtmxRequest, collection: Collection) -> list[JobLine]:

@@ -174,19 +174,14 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
 
     Cells hidden from the reader are MISSING.
     """
-    by_topic = _all_matrices(config, pool)
-    hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
-    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
-
-
-def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
     stamps = _stamps(config, pool)
     keys = {t.topic_id: _key(config, t.topic_id, stamps, pool.stamp) for t in pool.topics}
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in by_topic]
     for topic, matrix in _load(config, absent, stamps):
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
-    return by_topic
+    hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
+    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
 def _visible(grades: TopicGrades, hidden: Hidden) -> TopicGrades:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
+from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -23,7 +24,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Pooled
 from rubricweb.grades import access, actions
 from rubricweb.grades.configs import active_configs
-from rubricweb.grades.engine import monitor, progress
+from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.monitor import Gap, Scope
 from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import Grade, GradingJob
@@ -179,7 +180,8 @@ def _refused(request: HtmxRequest, collection: Collection, refusal: Context) -> 
 
 def _announced(started: list[GradingJob]) -> str:
     """Return the message for those who do not see the line that replaces the button."""
-    pairs = progress.pairs_of(started)
+    totals = [(job.config.purpose != Purpose.EXTRACT, job.total) for job in started]
+    pairs = sum(total for grades, total in totals if grades) or sum(total for _, total in totals)
     return f"Grading {number(pairs)} {'pair' if pairs == 1 else 'pairs'}." if started else ""
 
 

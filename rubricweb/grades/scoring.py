@@ -247,7 +247,11 @@ def fresh_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights:
         uids, weights = grades.matrix.item_ids, ()
     if measure.uses_labels:
         labels = passage_labels(grades, uids, measure)
-        return _label_scores(grades.pool, labels, measure)
+        if not (labels >= 0).any():
+            return np.full(grades.pool.n_runs, np.nan)
+        labels = np.where(labels < 0, np.int16(NOT_POOLED), labels)
+        ranked = take_rows(labels, trec_rows(grades.pool, measure.trec_eval), outside=NOT_POOLED)
+        return _scored(grades.pool, ranked, labels, measure, measure.level)
     return item_scores(grades.pool, grades.matrix.columns(uids).ratings, measure, weights)
 
 
@@ -274,7 +278,8 @@ def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
 
 def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[str, int]:
     """Return Rubric-Qrels labels by doc id, in pool order, without ungraded passages."""
-    return _known_labels(grades.pool, passage_labels(grades, uids, measure))
+    pairs = zip(grades.pool.doc_ids, passage_labels(grades, uids, measure).tolist(), strict=True)
+    return {doc_id: label for doc_id, label in pairs if label >= 0}
 
 
 def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDArray[np.int16]:
@@ -305,15 +310,6 @@ def _ranked_judgments(topic: TopicPool, version: TrecEval) -> NDArray[np.int16]:
     return take_rows(judged.astype(np.int16), rows, outside=NOT_POOLED)
 
 
-def _label_scores(topic: TopicPool, labels: NDArray[np.int16], measure: MeasureSpec) -> Scores:
-    """Return the scores, shape (runs,), from the labels of the pool, below 0 for a passage without one."""
-    if not (labels >= 0).any():
-        return np.full(topic.n_runs, np.nan)
-    labels = np.where(labels < 0, np.int16(NOT_POOLED), labels)
-    ranked = take_rows(labels, trec_rows(topic, measure.trec_eval), outside=NOT_POOLED)
-    return _scored(topic, ranked, labels, measure, measure.level)
-
-
 def _scored(
     topic: TopicPool,
     ranked: NDArray[np.int16],
@@ -329,11 +325,6 @@ def _scored(
         level=level,
         is_judged_only=measure.is_judged_only,
     )
-
-
-def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
-    pairs = zip(topic.doc_ids, labels.tolist(), strict=True)
-    return {doc_id: label for doc_id, label in pairs if label >= 0}
 
 
 @dataclass(frozen=True, eq=False)

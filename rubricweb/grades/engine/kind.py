@@ -13,7 +13,7 @@ from django.urls import reverse_lazy
 from django.utils.text import format_lazy
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
-from grading.graders import Grader, registry
+from grading.graders import registry
 from grading.graders.base import BatchGrader
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
@@ -90,7 +90,8 @@ class Grading(ChunkKind[JobChunk]):
         return registry.importable()
 
     def job_changed(self, job: GradingJob) -> None:
-        announce_end(job)
+        _announced.pop(job.pk, None)
+        _publish(job)
 
     def on_finished(self, job: GradingJob) -> None:
         slug = job.collection.slug
@@ -127,7 +128,10 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
     if textless := work.textless():
         chunks.save(lease, work, textless, 0)
     if work.unanswered:
-        grader = _grader(job)
+        config = str(job.config)
+        with worker_state.now.load(job.config.llm, config):
+            grader = chunks.loaded_grader(running_spec(job))
+        worker_state.now.device, worker_state.now.model = grader.device, config
         if isinstance(grader, BatchGrader):
             rest = _save_all(lease, work, chunks.batch_results(lease, work, grader))
             chunks.ask_rest(lease, work)
@@ -140,14 +144,6 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
     logger.info(
         "graded chunk %s of job %s: %d cells in %.2f s", work.chunk.pk, job.pk, len(work.left), seconds
     )
-
-
-def _grader(job: GradingJob) -> Grader:
-    config = str(job.config)
-    with worker_state.now.load(job.config.llm, config):
-        grader = chunks.loaded_grader(running_spec(job))
-    worker_state.now.device, worker_state.now.model = grader.device, config
-    return grader
 
 
 def _save_all(lease: Lease[JobChunk], work: ChunkWork, results: Iterable[Result]) -> float:
@@ -223,12 +219,6 @@ def announce(job: GradingJob) -> None:
         return
     if is_time:
         _publish(job)
-
-
-def announce_end(job: GradingJob) -> None:
-    """Tell browsers that the job has ended, always."""
-    _announced.pop(job.pk, None)
-    _publish(job)
 
 
 def _publish(job: GradingJob) -> None:

@@ -74,7 +74,16 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
         reading = _reading(collection, options["answers_by"])
-        asking = _asking(collection, options["backend"], options["llm"], options["prompt_class"])
+        name_of_prompt = options["prompt_class"]
+        name = options["backend"] or registry.backend_for(options["llm"], name_of_prompt)
+        if name not in registry.BACKENDS:
+            raise CommandError(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
+        asker = registry.BACKENDS[name]
+        own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
+        by_name = {named(prompt): prompt for prompt in (*asker.choices, *own)}
+        if name_of_prompt not in by_name:
+            raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(by_name)}")
+        asking = asker, by_name[name_of_prompt]
         chosen, running = _options(asking, options["option"])
         config = _config(
             asking, options["llm"], reading, {**options_of(collection, asking[0].name), **chosen}
@@ -102,7 +111,9 @@ class Command(OperatorCommand):
         if options["json"]:
             records = [_record(job) for job in jobs]
             self.stdout.write(json.dumps({"jobs": records, "items_without_text": wordless}))
-        _raise_if_unfinished(jobs if options["wait"] else [])
+        for job in jobs if options["wait"] else []:
+            if job.state != GradingJob.State.DONE:
+                raise CommandError(job.error or f"Job {job.pk} was {job.state}.")
 
     def _say_started(self, jobs: list[GradingJob], wordless: int, *, what: str) -> None:
         if wordless:
@@ -197,21 +208,6 @@ def _reading(collection: Collection, pk: str | None) -> AnswerSource:
     return replace(reading, source=sources[pk])
 
 
-def _asking(
-    collection: Collection, backend: str | None, llm: str, name_of_prompt: str
-) -> tuple[registry.Backend, Prompt]:
-    """Return the config, and refuse one that no worker could run before a job is made of it."""
-    name = backend or registry.backend_for(llm, name_of_prompt)
-    if name not in registry.BACKENDS:
-        raise CommandError(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
-    asker = registry.BACKENDS[name]
-    own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
-    by_name = {named(prompt): prompt for prompt in (*asker.choices, *own)}
-    if name_of_prompt not in by_name:
-        raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(by_name)}")
-    return asker, by_name[name_of_prompt]
-
-
 def _options(
     asking: tuple[registry.Backend, Prompt], given: list[str]
 ) -> tuple[dict[str, Value], dict[str, Value]]:
@@ -256,9 +252,3 @@ def _record(job: GradingJob) -> dict[str, Any]:
         "failed": row.failed,
         "error": row.job.error,
     }
-
-
-def _raise_if_unfinished(jobs: list[GradingJob]) -> None:
-    for job in jobs:
-        if job.state != GradingJob.State.DONE:
-            raise CommandError(job.error or f"Job {job.pk} was {job.state}.")
