@@ -188,7 +188,12 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         return page_or_part(request, INSET, context, part="plan")
     if not form.is_valid() or not _is_done(request, bank, plan, form):
         return form_response(request, INSET, context, part="plan")
-    return _after(request, bank, topic, context)
+    if request.htmx:
+        done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
+        return page_or_part(request, INSET, context | done, part="plan")
+    kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
+    query = urlencode([("view", "grid"), *kept])
+    return redirect(f"{reverse('review:topic', args=[bank.pk, topic.pk])}?{query}")
 
 
 def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) -> tuple[Rater, BulkPlan]:
@@ -250,13 +255,3 @@ def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) ->
 
 
 ACTIONS = {BulkAction.GRADE: _grade, BulkAction.RIGHT: _confirm, BulkAction.ASSIGN: _assign}
-
-
-def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, object]) -> HttpResponse:
-    """Redirect to the grid; for htmx, render the part again with an undo."""
-    if request.htmx:
-        done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
-        return page_or_part(request, INSET, context | done, part="plan")
-    kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
-    query = urlencode([("view", "grid"), *kept])
-    return redirect(f"{reverse('review:topic', args=[bank.pk, topic.pk])}?{query}")

@@ -11,7 +11,6 @@ A parameter of the address that cannot be read is named on the page and replaced
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -118,13 +117,23 @@ def item_card(
     item = bank.items.select_related("revision", "topic", "bank__collection").get(pk=column.pk)
     config = rater.rating_config(column.kind)
     measure = MeasureSpec(min_grade=int(sheet.min_grades[column.at]))
+    counts = [
+        (grade, int((relevant & (ratings == grade)).sum()), int((not_relevant & (ratings == grade)).sum()))
+        for grade in range(sheet.highest + 1)
+    ]
+    # Grade 0 is most of the pool: bars of the others would vanish beside it.
+    tallest = max([1, *(max(above, below) for grade, above, below in counts if grade)])
+    heights = [[min(BAR_HEIGHT, round(BAR_HEIGHT * n / tallest)) for n in pair] for _, *pair in counts]
     return ItemCard(
         item=item,
         column=column,
         of_kind=len(fellows),
         before=grid.items[at - 1] if at else None,
         after=grid.items[at + 1] if at + 1 < len(grid.items) else None,
-        bars=_bars(ratings, relevant, not_relevant, sheet.highest, measure.min_grade),
+        bars=tuple(
+            Bar(*count, up=up, down=down, covers=count[0] >= measure.min_grade)
+            for count, (up, down) in zip(counts, heights, strict=True)
+        ),
         relevant=int(relevant.sum()),
         relevant_covering=int((relevant & covers).sum()),
         not_relevant=int(not_relevant.sum()),
@@ -139,20 +148,6 @@ def _named(grid: TopicGrid, name: str) -> GridColumn | None:
     if name == FIRST_SUSPECT:
         return max(grid.items, key=lambda column: undefined_last(column.spurious), default=None)
     return next((column for column in grid.items if column.pk == parse_id(name)), None)
-
-
-def _bars(ratings: Ratings, relevant: Mask, not_relevant: Mask, highest: int, least: int) -> tuple[Bar, ...]:
-    counts = [
-        (grade, int((relevant & (ratings == grade)).sum()), int((not_relevant & (ratings == grade)).sum()))
-        for grade in range(highest + 1)
-    ]
-    # Grade 0 is most of the pool: bars of the others would vanish beside it.
-    tallest = max([1, *(max(above, below) for grade, above, below in counts if grade)])
-    heights = [[min(BAR_HEIGHT, round(BAR_HEIGHT * n / tallest)) for n in pair] for _, *pair in counts]
-    return tuple(
-        Bar(*count, up=up, down=down, covers=count[0] >= least)
-        for count, (up, down) in zip(counts, heights, strict=True)
-    )
 
 
 def _wrongly(grid: TopicGrid, ratings: Ratings, mask: Mask) -> tuple[WronglyCovered, ...]:
@@ -238,12 +233,9 @@ class GridForm(ChipForm, GraderForm):
     def offer_bank(self, bank: Bank) -> Rater:
         """Offer what the bank has to choose from, and return the chosen rater."""
         rater = self.offer(raters(bank))
-        self.offer_runs(run_tags(bank.collection))
+        offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags(bank.collection))])
         self.offer_versions(bank)
         return rater
-
-    def offer_runs(self, run_tags: Iterable[str]) -> None:
-        offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags)])
 
     def offer_versions(self, bank: Bank) -> None:
         versions = [

@@ -24,7 +24,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.figures import passage_grades
 from rubricweb.editor.impact import items_by_closeness
 from rubricweb.editor.item_forms import Wording, new_item_form, wording_form
-from rubricweb.editor.what_if import WhatIf, what_if
+from rubricweb.editor.what_if import what_if
 from rubricweb.grades.raters import Rater, select_at_once
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.review.problems import EvidenceForm, EvidenceQuery, TopicEvidence, suspects, uncovered_of
@@ -249,7 +249,10 @@ def opened(
     if isinstance(subject, APassage):
         return context | _passage(subject, own)
     item = subject.item
-    context |= {"item": item, "what_if": _retiring(item, rater, query)}
+    kind = ItemKind(item.kind)
+    config = rater.by_kind.get(kind)
+    measure = MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade))
+    context |= {"item": item, "what_if": what_if(item, config, measure) if config else None}
     if isinstance(subject, APair):
         return context | {"keep": subject.keep, "swapped": f"pair-{item.pk}-{subject.keep.pk}"}
     form = wording_form(item)
@@ -303,13 +306,6 @@ def group_of(bank: Bank, groups: Iterable[PooledGroup], subject: APassage) -> Co
         "topic": subject.topic,
         "group": groups_of_passage[0] if groups_of_passage else None,
     }
-
-
-def _retiring(item: Item, rater: Rater, query: EvidenceQuery) -> WhatIf | None:
-    kind = ItemKind(item.kind)
-    config = rater.by_kind.get(kind)
-    measure = MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade))
-    return what_if(item, config, measure) if config else None
 
 
 def _covering(

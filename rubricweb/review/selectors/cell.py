@@ -177,7 +177,12 @@ def cell_view(item: Item, passage: Passage, rater: Rater) -> CellView:
     `item` needs its revision, topic, bank and collection; `passage` is in the topic's pool.
     """
     config = rater.by_kind.get(ItemKind(item.kind))
-    grades = _grades(item, passage)
+    wordings = Q(pk=item.revision_id) | Q(uid=DIRECT_UID, topic=item.topic_id)
+    revisions = list(ItemRevision.objects.filter(wordings).values_list("pk", flat=True))
+    rows = Grade.objects.filter(revision__in=revisions, passage=passage).select_related(
+        "config", "job__by", "revision"
+    )
+    grades = list(rows.order_by("config__purpose", "config__llm", "config__prompt_class", "pk"))
     grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
     extraction = _extraction(grades, config, ItemKind(item.kind))
     has_answer = grade is not None and grade.answer and grade.outcome != Outcome.FAILED
@@ -223,15 +228,6 @@ def _near_duplicates(
 
 def _difference(first: int | None, second: int | None) -> int | None:
     return None if first is None or second is None else abs(first - second)
-
-
-def _grades(item: Item, passage: Passage) -> list[Grade]:
-    wordings = Q(pk=item.revision_id) | Q(uid=DIRECT_UID, topic=item.topic_id)
-    revisions = list(ItemRevision.objects.filter(wordings).values_list("pk", flat=True))
-    rows = Grade.objects.filter(revision__in=revisions, passage=passage).select_related(
-        "config", "job__by", "revision"
-    )
-    return list(rows.order_by("config__purpose", "config__llm", "config__prompt_class", "pk"))
 
 
 def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind) -> Grade | None:
@@ -288,7 +284,9 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     events = events.filter(by=reader) if hidden.ratings else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
-    sheet = replace(sheet, ratings=_ratings_of(sheet, Source(query.source)))
+    source = Source(query.source)
+    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
+    sheet = replace(sheet, ratings=sheet.by_people if by_people else sheet.graded)
     mine = now.get(reader.pk)
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     own = {place: last} if last else {}
@@ -341,8 +339,3 @@ def _sheet(
 
 def _single(value: int) -> Ratings:
     return np.full((1, 1), value, dtype=np.int8)
-
-
-def _ratings_of(sheet: CheckedSheet, source: Source) -> Ratings:
-    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
-    return sheet.by_people if by_people else sheet.graded

@@ -10,7 +10,6 @@ import numpy as np
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
-from numpy.typing import NDArray
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
@@ -294,36 +293,32 @@ class AnswerRow:
 def answer_rows(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int) -> Page[AnswerRow]:
     """Return a page of the answers that the filters keep, of one topic or of all."""
     topics = [topic for topic in cells.topics if query.topic in (0, topic.pool.topic_id)]
-    selected = Paginator(_in_order(topics, query), PAGE_ROWS).get_page(page)
-    places = [(topics[number], row, column, False) for number, row, column in selected.object_list]
-    rows = list(_rows(bank, rater, places))
-    return Page(rows, selected.number, selected.paginator)  # type: ignore[arg-type]  # pages of places, shown as rows
-
-
-def _in_order(topics: list[TopicCells], query: CheckQuery) -> list[tuple[int, int, int]]:
-    """Return (number of the topic, row, column): suspicious verdicts first, then as they are in the bank."""
     places, scores = [], [np.zeros(0)]
     for number, topic in enumerate(topics):
         mask = kept_by(topic, query)
         rows, columns = np.nonzero(mask)
         places += [(number, int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
-        scores.append(_suspicion(topic)[mask])
+        close = topic.closeness.astype(np.float64)
+        is_near_miss = (topic.graded == 0) & (close >= NEAR)
+        is_far_hit = (topic.graded == 1) & (close < FAR)
+        suspicion = np.where(is_near_miss, 200 + close, np.where(is_far_hit, 200 - close, 0.0))
+        scores.append(suspicion[mask])
     order = np.argsort(-np.concatenate(scores), kind="stable")
-    return [places[at] for at in order.tolist()]
-
-
-def _suspicion(topic: TopicCells) -> NDArray[np.float64]:
-    """Score verdicts: wrong ones on near answers above right ones on far answers, and these above others."""
-    close = topic.closeness.astype(np.float64)
-    is_near_miss = (topic.graded == 0) & (close >= NEAR)
-    is_far_hit = (topic.graded == 1) & (close < FAR)
-    return np.where(is_near_miss, 200 + close, np.where(is_far_hit, 200 - close, 0.0))
+    selected = Paginator([places[at] for at in order.tolist()], PAGE_ROWS).get_page(page)
+    places = [(topics[number], row, column, False) for number, row, column in selected.object_list]
+    rows = list(_rows(bank, rater, places))
+    return Page(rows, selected.number, selected.paginator)  # type: ignore[arg-type]  # pages of places, shown as rows
 
 
 def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
     items = items_at(bank, places)
     keys = keys_of(column.revision_pk for topic, _, at, _ in places for column in (topic.columns[at],))
-    answers = _answers(rater, places)
+    revisions = {topic.columns[at].revision_pk for topic, _, at, _ in places}
+    passages = {topic.pool.passage_pks[row] for topic, row, _, _ in places}
+    rows = Grade.objects.filter(config__in=rater.configs, revision__in=revisions, passage__in=passages)
+    answers = {
+        (cell[0], cell[1]): cell[2] for cell in rows.values_list("revision_id", "passage_id", "answer")
+    }
     for topic, row, at, _ in places:
         column, pool = topic.columns[at], topic.pool
         rating, by_people = int(topic.graded[row, at]), int(topic.by_people[row, at])
@@ -339,10 +334,3 @@ def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
             closeness=int(topic.closeness[row, at]),
             by_people={0: "wrong", 1: "right"}.get(by_people, ""),
         )
-
-
-def _answers(rater: Rater, places: list[Place]) -> dict[tuple[int, int], str]:
-    revisions = {topic.columns[at].revision_pk for topic, _, at, _ in places}
-    passages = {topic.pool.passage_pks[row] for topic, row, _, _ in places}
-    rows = Grade.objects.filter(config__in=rater.configs, revision__in=revisions, passage__in=passages)
-    return {(cell[0], cell[1]): cell[2] for cell in rows.values_list("revision_id", "passage_id", "answer")}

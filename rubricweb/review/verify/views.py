@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
@@ -15,16 +14,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from grading.types import ItemKind
 from rubricweb.accounts import roles
-from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_for, item_for_editor
 from rubricweb.banks.changes import BankError
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of, worded_siblings
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, offer_undo, page_or_part
 from rubricweb.corpus.access import collection_for, pooled_passage
-from rubricweb.corpus.models import Passage
 from rubricweb.grades import human_ratings, verification
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade, answer_digest
@@ -132,7 +129,19 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
         if not item.revision.text:
             raise NoText
         if rater.verifies:
-            return Saving(None, _judge_answer(item, passage, rater, cleaned, request.user))
+            config = rater.by_kind.get(ItemKind(item.kind))
+            graded = Grade.objects.filter(config=config, revision=item.revision_id, passage=passage)
+            grade = graded.select_related("config").first()
+            if (
+                grade is None
+                or grade.rating != cleaned["shown"]
+                or answer_digest(grade.answer) != cleaned["answer"]
+            ):
+                raise RatedAnew(None if grade is None else grade.rating)
+            is_right = (cleaned["verdict"] == HumanGrade.Verdict.RIGHT) == bool(grade.rating)
+            how = {"by": request.user, "seen": cleaned["seen"], "uid": cleaned["uid"]}
+            judge_answer = verification.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
+            return Saving(None, judge_answer)
         now = displayed_rating(item, passage, rater, Source.GRADER)
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
@@ -143,20 +152,6 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
         return Saving(cleaned["rating"], event)
     except HumanGradeError as refusal:
         return Saving(cleaned["rating"], refusal=refusal)
-
-
-def _judge_answer(
-    item: Item, passage: Passage, rater: Rater, cleaned: dict[str, Any], by: User
-) -> AnswerVerdict:
-    """Save the verdict on the answer that the page showed, unless the grader has another one."""
-    config = rater.by_kind.get(ItemKind(item.kind))
-    graded = Grade.objects.filter(config=config, revision=item.revision_id, passage=passage)
-    grade = graded.select_related("config").first()
-    if grade is None or grade.rating != cleaned["shown"] or answer_digest(grade.answer) != cleaned["answer"]:
-        raise RatedAnew(None if grade is None else grade.rating)
-    is_right = (cleaned["verdict"] == HumanGrade.Verdict.RIGHT) == bool(grade.rating)
-    how = {"by": by, "seen": cleaned["seen"], "uid": cleaned["uid"]}
-    return verification.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
 
 
 def check_page(
@@ -177,7 +172,11 @@ def check_page(
         context |= {"listed": answer_rows(bank, rater, cells, query, page), "shown": LIST}
         context |= {"cells": cells, "hidden": cells.hidden, "estimates": estimates(cells, rater.highest)}
     else:
-        context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
+        candidates = checks.queue(bank, rater, cells, query)
+        first_few = candidates[: HELD + 1]
+        first, *held = [_candidate(request, bank, rater, each) for each in first_few] or [{"now": None}]
+        card = first | {"ahead": candidates[1:], "held": held}
+        context |= card
         context |= _progress(bank, rater, cells, query) | {"shown": CARD}
     context["kept"] = _without_cell(request)
     response = page_or_part(request, PAGE, context, part="check")
@@ -197,13 +196,6 @@ def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> 
         "worded": worded_siblings(bank) if cells.wordless else [],
         "hidden": cells.hidden,
     }
-
-
-def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
-    """Return the cell to check and those that the page holds after it, so that no key waits."""
-    first_few = candidates[: HELD + 1]
-    first, *held = [_candidate(request, bank, rater, each) for each in first_few] or [{"now": None}]
-    return first | {"ahead": candidates[1:], "held": held}
 
 
 def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: Candidate) -> dict[str, object]:
