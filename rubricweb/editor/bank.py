@@ -134,7 +134,15 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     panel = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
     passage_pk = panel.passage.pk if panel else None
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, passage_pk=passage_pk)
-    context = topic_frame(bank, topic, "bank") | _page_context(request, bank, topic, figures)
+    page_context = {
+        "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
+        "new_item": partial(new_item_form, topic),
+        "drafting": partial(drafting_form, topic),
+        "inbox": partial(draft_inbox.inbox, bank, topic),
+        "writers": partial(draft_inbox.writers, bank.collection),
+        "changed": partial(_just_changed, request.GET.get("changed", ""), bank, figures),
+    }
+    context = topic_frame(bank, topic, "bank") | page_context
     context |= {"sheet": sheet, "figures": figures, "beside": panel}
     context["can_edit"] = _can_edit(request, bank.collection)
     if not sheet.groups:
@@ -157,18 +165,6 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
         return redirect(collection)
     bank = actions.begin_bank(collection, by=request.user)
     return redirect("review:topic", bank.pk, topic.pk)
-
-
-def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
-    """Return the parts of the full page; the template calls them, so a fragment costs nothing."""
-    return {
-        "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
-        "new_item": partial(new_item_form, topic),
-        "drafting": partial(drafting_form, topic),
-        "inbox": partial(draft_inbox.inbox, bank, topic),
-        "writers": partial(draft_inbox.writers, bank.collection),
-        "changed": partial(_just_changed, request.GET.get("changed", ""), bank, figures),
-    }
 
 
 def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | None:

@@ -47,7 +47,16 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
     except BankError as refusal:
         return _confirmation(request, (bank, topic), form, problem=_refusal_text(refusal), status=409)
     message = f"{counted(changed, 'item')} {'changed' if form.importance else 'retired'}."
-    offer_items_undo(request, (bank, topic), message, before(items))
+    field = before(items)
+    if field:
+        offer_undo(
+            request,
+            message,
+            reverse("editor:items-undo", args=[row.pk for row in (bank, topic)]),
+            before=field,
+        )
+    else:
+        messages.success(request, message)
     return _done(request, bank, topic)
 
 
@@ -94,16 +103,6 @@ def undo_field(items: Iterable[Item]) -> Callable[[Iterable[Item]], str]:
         return ",".join(f"{item.pk}:{item.version}:{was[item.pk][1]}" for item in mine)
 
     return field
-
-
-def offer_items_undo(request: HtmxRequest, place: tuple[Bank, Topic], message: str, field: str) -> None:
-    """Say `message` with an Undo of all that changed; without it if nothing did."""
-    if field:
-        offer_undo(
-            request, message, reverse("editor:items-undo", args=[row.pk for row in place]), before=field
-        )
-    else:
-        messages.success(request, message)
 
 
 def _require_editor(request: HtmxRequest, items: Iterable[Item]) -> None:

@@ -120,7 +120,15 @@ def inbox(
     """Return the rows of drafts; near-duplicates are computed anew, since decisions change them."""
     prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
     drafts = list(waiting(bank, topic))
-    near = _near(bank, topic, drafts)
+    near: dict[int, SimilarText] = {}
+    for kind in {draft.request.kind for draft in drafts}:
+        same = [draft for draft in drafts if draft.request.kind == kind]
+        items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
+        existing = list(items.values_list("revision__text", flat=True))
+        hits = near_duplicates([draft.text for draft in same], existing)
+        for draft in reversed(same):  # of several with the same words, only the first may be like nothing
+            if hits and hits[-1].text == draft.text:
+                near[draft.pk] = hits.pop()
     names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
     refusals = refused or {}
     suggestions, weighed = drafting.suggested(bank, topic)
@@ -167,20 +175,6 @@ def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     """Return every draft, decided or not, oldest first."""
     drafts = Draft.objects.filter(request__bank=bank, request__topic=topic)
     return drafts.select_related("request__bank__collection").order_by("pk")
-
-
-def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, SimilarText]:
-    """Return near-duplicates by draft; questions are compared with questions only, nuggets with nuggets."""
-    nearest_items: dict[int, SimilarText] = {}
-    for kind in {draft.request.kind for draft in drafts}:
-        same = [draft for draft in drafts if draft.request.kind == kind]
-        items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
-        existing = list(items.values_list("revision__text", flat=True))
-        hits = near_duplicates([draft.text for draft in same], existing)
-        for draft in reversed(same):  # of several with the same words, only the first may be like nothing
-            if hits and hits[-1].text == draft.text:
-                nearest_items[draft.pk] = hits.pop()
-    return nearest_items
 
 
 def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:

@@ -14,7 +14,7 @@ from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import (
     default_min_grade,
@@ -287,17 +287,12 @@ def item_figures(
         ):
             visible = ratings.shape[0] - concealed
             figures[item.pk] = ItemFigures(config, least, visible, concealed, reached, tuple(spread))
-    return _with_signs(figures, seen_ratings, pool.by_topic[topic.pk], collection.min_relevant)
-
-
-def _with_signs(
-    figures: dict[int, ItemFigures], ratings: list[Ratings], pool: TopicPool, min_relevant: int
-) -> dict[int, ItemFigures]:
-    """Say which items are spurious, and how well each separates passages, as the grid does."""
     if not figures:
         return figures
     least = np.array([figure.min_grade for figure in figures.values()], dtype=np.int8)
-    sheet = Sheet(np.concatenate(ratings, axis=1), judged(pool), min_relevant, least)
+    sheet = Sheet(
+        np.concatenate(seen_ratings, axis=1), judged(pool.by_topic[topic.pk]), collection.min_relevant, least
+    )
     signs = zip(figures.items(), sheet.spurious.tolist(), sheet.discriminations.tolist(), strict=True)
     return {
         pk: replace(figure, is_spurious=spurious, separation=separation(discrimination))
@@ -343,7 +338,8 @@ class FiguresForm(forms.Form):
 
     @property
     def graders(self) -> GraderByKind:
-        chosen = self._readable("grader")
+        self.is_valid()
+        chosen: int | None = self.cleaned_data.get("grader")
         return grader_by_kind(
             self.rating, next((config for config in self.rating if config.pk == chosen), None)
         )
@@ -351,11 +347,6 @@ class FiguresForm(forms.Form):
     def measure_by(self, config: GraderConfig) -> MeasureSpec:
         """Return the default measure at the chosen threshold, limited to the grader's scale."""
         return MeasureSpec(min_grade=within_scale(config, self.threshold))
-
-    def _readable(self, name: str) -> int | None:
-        self.is_valid()
-        value: int | None = self.cleaned_data.get(name)
-        return value
 
 
 def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:

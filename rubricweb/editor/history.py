@@ -280,11 +280,11 @@ def history(request: HtmxRequest, slug: str) -> HttpResponse:
 def _listed(request: HtmxRequest, bank: Bank) -> dict[str, object]:
     form = HistoryForm(request.GET, bank)
     page = history_page(bank, form.filters, before=form.seen)
-    return _place(bank) | {"form": form, "page": page, "banks": banks(bank.collection)}
-
-
-def _place(bank: Bank) -> dict[str, object]:
-    return {"bank": bank, "collection": bank.collection}
+    return {"bank": bank, "collection": bank.collection} | {
+        "form": form,
+        "page": page,
+        "banks": banks(bank.collection),
+    }
 
 
 def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:

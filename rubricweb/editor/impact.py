@@ -111,11 +111,17 @@ def impact_of(draft: UnsavedItem) -> Impact:
     others = (
         draft.bank.items.active().for_topic(draft.topic).exclude(pk=draft.item.pk if draft.item else None)
     )
+    work = [(config, len(_to_grade(config, draft, pool))) for config in configs]
+    prices = [
+        dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
+        for config in configs
+    ]
+    priced = [dollars for dollars in prices if dollars is not None]
     return Impact(
         passages=passages,
         known=already_graded,
-        time=_time(configs, draft, pool),
-        dollars=_dollars(configs, draft, pool),
+        time=expected_time([(config, cells) for config, cells in work if cells], monitor.workers().beats),
+        dollars=sum(priced) if priced else None,
         runs=len(pool.run_tags),
         could_move=could_move(draft, rating[0], pool) if rating else (),
         is_twin=others.filter(revision__uid=draft.uid, kind=draft.kind).exists(),
@@ -137,21 +143,6 @@ def _to_grade(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) ->
     return [pk for pk, rating in zip(pooled, column.tolist(), strict=True) if rating == MISSING]
 
 
-def _time(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> ExpectedTime | None:
-    work = [(config, len(_to_grade(config, draft, pool))) for config in configs]
-    return expected_time([(config, cells) for config, cells in work if cells], monitor.workers().beats)
-
-
-def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
-    """Return the cost of grading the draft; None if no config has a price."""
-    prices = [
-        dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
-        for config in configs
-    ]
-    priced = [dollars for dollars in prices if dollars is not None]
-    return sum(priced) if priced else None
-
-
 def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
     """Return runs whose rank can change, whatever the missing grades of the draft turn out to be.
 
@@ -161,7 +152,10 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
     measure = MeasureSpec(min_grade=default_min_grade(config))
     grades = matrices(config, pool)
     now = graded_items(config, draft.bank, draft.bank.collection)
-    rest = _other_uids(draft, config)
+    items = draft.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
+    if draft.item:
+        items = items.exclude(pk=draft.item.pk)
+    rest = tuple(dict.fromkeys(items.values_list("revision__uid", flat=True)))
     if draft.uid in rest or not pool.run_tags:
         return ()
     uids: Uids = (*rest, draft.uid)
@@ -171,14 +165,6 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
     certain, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
     moving = _undecided(today, floor, 1 / (len(uids) * topics), certain, open_cells)
     return tuple(tag for tag, moves in zip(pool.run_tags, moving, strict=True) if moves)
-
-
-def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
-    """Return the wordings of this topic that the config grades, without the item that is being reworded."""
-    items = draft.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
-    if draft.item:
-        items = items.exclude(pk=draft.item.pk)
-    return tuple(dict.fromkeys(items.values_list("revision__uid", flat=True)))
 
 
 def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tuple[Mask, Mask]:
@@ -235,12 +221,6 @@ def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[NearItem]:
     return sorted(near, key=lambda row: -row.score)
 
 
-def similar_items(bank: Bank, topic: Topic, text: str, *, but: Item | None = None) -> list[NearItem]:
-    """Return the items that say nearly the same as `text`; `but` is the item that it rewords."""
-    near = [row for row in items_by_closeness(bank, topic, text) if row.item != but]
-    return [row for row in near if row.score >= LEAST_SIMILAR][:MOST_SIMILAR]
-
-
 class DraftForm(forms.Form):
     """An item being written; an empty text has no impact."""
 
@@ -284,5 +264,6 @@ def _impact_context(form: DraftForm, bank: Bank, topic: Topic) -> Context:
         return {"problem": " ".join(error.messages)}
     if draft is None:
         return {"draft": None}
-    similar = similar_items(bank, topic, draft.text, but=draft.item)
+    near = [row for row in items_by_closeness(bank, topic, draft.text) if row.item != draft.item]
+    similar = [row for row in near if row.score >= LEAST_SIMILAR][:MOST_SIMILAR]
     return {"draft": draft, "impact": impact_of(draft), "similar": similar}

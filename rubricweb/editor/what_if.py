@@ -140,10 +140,16 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
     before, after = (now.table({topic_id: uids}) for uids in change)
     old, new = (topic_labels(now.grades[topic_id], uids, now.measure) for uids in change)
     doc_ids = now.pool.by_topic[topic_id].doc_ids
+    min_grade = now.measure.min_grade
+    pairs = [(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in doc_ids]
     return WhatIf(
         config=now.config,
         measure=now.measure,
-        labels=label_changes(doc_ids, old, new, now.measure.min_grade),
+        labels=tuple(
+            LabelChange(doc_id, before, after, (before or 0) >= min_grade, (after or 0) >= min_grade)
+            for doc_id, before, after in pairs
+            if before != after
+        ),
         runs=RunChanges.between(before, after),
     )
 
@@ -151,17 +157,6 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
 def _rescored(before: Scores, after: Scores) -> int:
     """Count the runs whose scores differ."""
     return int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum())
-
-
-def label_changes(
-    doc_ids: tuple[str, ...], old: Mapping[str, int], new: Mapping[str, int], min_grade: int
-) -> tuple[LabelChange, ...]:
-    pairs = [(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in doc_ids]
-    return tuple(
-        LabelChange(doc_id, before, after, (before or 0) >= min_grade, (after or 0) >= min_grade)
-        for doc_id, before, after in pairs
-        if before != after
-    )
 
 
 def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
