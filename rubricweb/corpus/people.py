@@ -179,17 +179,6 @@ class MemberRow:
     public_boards: list[Model]
 
 
-def _members(collection: Collection) -> list[MemberRow]:
-    invitations = _by_maker(collection.invitations.usable())
-    webhooks = _by_maker(collection.webhooks.filter(state="on"))
-    boards = _by_maker(collection.public_boards.filter(closed_at=None))
-    members = collection.memberships.select_related("user").order_by("user__username")
-    return [
-        MemberRow(member, invitations[member.user_id], webhooks[member.user_id], boards[member.user_id])
-        for member in members
-    ]
-
-
 def _by_maker(rows: QuerySet[Any]) -> dict[int, list[Any]]:
     made: dict[int, list[Any]] = defaultdict(list)
     for row in rows:
@@ -206,9 +195,16 @@ def _page(
     **new_link: object,
 ) -> HttpResponse:
     member_form, link_form = member_form or MemberForm(), link_form or LinkForm(auto_id="link_%s")
+    invitations = _by_maker(collection.invitations.usable())
+    webhooks = _by_maker(collection.webhooks.filter(state="on"))
+    boards = _by_maker(collection.public_boards.filter(closed_at=None))
+    members = collection.memberships.select_related("user").order_by("user__username")
     context = {
         "collection": collection,
-        "members": _members(collection),
+        "members": [
+            MemberRow(member, invitations[member.user_id], webhooks[member.user_id], boards[member.user_id])
+            for member in members
+        ],
         "invitations": collection.invitations.with_usable().select_related("by"),
         "member_form": member_form,
         "link_form": link_form,
