@@ -63,19 +63,11 @@ class Streaming:
         try:
             response = self.get_response(request)
             if isinstance(response, StreamingHttpResponse) and not response.is_async:
-                stream_from_file(response)
+                file = response.file_to_stream if isinstance(response, FileResponse) else None
+                response.streaming_content = FileChunks(file or _spooled(response))
             return response
         finally:
             close_old_connections()
-
-
-def stream_from_file(response: StreamingHttpResponse) -> None:
-    """Send the content in chunks from a file.
-
-    Content that is no file is written to one first, in this thread, since it may come from the database.
-    """
-    file = response.file_to_stream if isinstance(response, FileResponse) else None
-    response.streaming_content = FileChunks(file or _spooled(response))
 
 
 def _spooled(response: StreamingHttpResponse) -> IO[bytes]:
