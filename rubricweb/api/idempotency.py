@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from django.conf import settings
 from django.contrib import messages
@@ -220,15 +220,12 @@ def _in_use(kept: KeptAnswer) -> RequestProblem:
 
 
 def _keep(view: APIView, kept: KeptAnswer, response: Response) -> None:
-    kept.status, kept.body = response.status_code, _plain(response)
+    plain = None if response.data is None else dict(response.data)
+    kept.status, kept.body = response.status_code, plain
     kept.headers = {name: response[name] for name in ("ETag", "Location") if name in response}
     if isinstance(view, Resource):
         kept.role = view.role or ""
     kept.save(update_fields=["status", "body", "headers", "role"])
-
-
-def _plain(response: Response) -> Any:
-    return None if response.data is None else dict(response.data)
 
 
 def _digest(request: Request) -> str:
@@ -254,7 +251,11 @@ class FormsOnce:
             return self.get_response(request)
         kept, is_new = kept_for(cast("User", request.user), key, "")
         if not is_new:
-            first = _waited_for(kept)
+            end = time.monotonic() + WAITED
+            first: KeptAnswer | None = kept
+            while first and not first.status and time.monotonic() < end and not is_over(first):
+                time.sleep(LOOKED_EVERY)
+                first = KeptAnswer.objects.filter(pk=kept.pk).first()
             if first is None:  # it was refused
                 return self(request)
             if first.status or not is_taken_over(first):
@@ -286,19 +287,6 @@ def _form_key(request: HttpRequest) -> str:
     )
     content = repr((request.get_full_path(), fields, files))
     return f"form {once} {hashlib.sha256(content.encode()).hexdigest()}"
-
-
-def _waited_for(kept: KeptAnswer) -> KeptAnswer | None:
-    """Return the row of the first form once it is answered, given up, or waited for in vain.
-
-    None if it was refused.
-    """
-    end = time.monotonic() + WAITED
-    row: KeptAnswer | None = kept
-    while row and not row.status and time.monotonic() < end and not is_over(row):
-        time.sleep(LOOKED_EVERY)
-        row = KeptAnswer.objects.filter(pk=kept.pk).first()
-    return row
 
 
 def _form_again(request: HttpRequest, kept: KeptAnswer) -> HttpResponse:

@@ -79,13 +79,6 @@ def token_of(text: str) -> Token | None:
     return token if token.is_open and token.user.is_active else None
 
 
-def note_use(token: Token) -> None:
-    now = timezone.now()
-    before = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
-    if token.last_used_at is None or token.last_used_at < now - NOTED_EVERY:
-        Token.objects.filter(before, pk=token.pk).update(last_used_at=now)
-
-
 @transaction.atomic
 def revoke(token: Token, *, by: User) -> None:
     """Close the token at once."""
@@ -113,7 +106,10 @@ class TokenAuthentication(BaseAuthentication):
         token = token_of(text.strip())
         if token is None:
             raise exceptions.AuthenticationFailed("This token is unknown, revoked or expired.")
-        note_use(token)
+        now = timezone.now()
+        before = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
+        if token.last_used_at is None or token.last_used_at < now - NOTED_EVERY:
+            Token.objects.filter(before, pk=token.pk).update(last_used_at=now)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

@@ -132,7 +132,7 @@ class Retrieve(Resource):
             for doc_id, score in zip(ranking.doc_ids, ranking.scores, strict=True)
             if doc_id in passages
         ]
-        return Response({"query": _query(topic), "candidates": candidates})
+        return Response({"query": {"qid": topic.query_id, "text": topic.text}, "candidates": candidates})
 
 
 class Generate(Resource):
@@ -170,10 +170,6 @@ def _sources(collection: Collection, topic: Topic, fields: Row) -> list[Source]:
     }
     entries: list[PassageEntry] = candidates_of(request)[:topk]
     return [Source(entry.doc_id, entry.text, entry.title) for entry in entries]
-
-
-def _query(topic: Topic) -> Row:
-    return {"qid": topic.query_id, "text": topic.text}
 
 
 def _answer(topic: Topic, answer: Answer) -> Row:

@@ -43,7 +43,7 @@ from rubricweb.review import access as flag_access
 from rubricweb.review.flags import STATES, State, members_who_answer
 from rubricweb.review.flags import actions as flag_actions
 from rubricweb.review.flags.views import MAX_TEXT
-from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
+from rubricweb.review.models import Flag, FlagEvent, Kind
 
 CAMPAIGN_WRITES = {"POST": Token.Scope.ORGANIZE}
 STEERS = {"close": campaign_actions.close_campaign, "reopen": campaign_actions.reopen_campaign}
@@ -325,8 +325,12 @@ class Flags(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Flag a question, passage or grade."""
         collection, fields = self.collection(needed=roles.TO_COMMENT), self.fields(NewFlag)
+        bank = get_object_or_404(collection.banks, pk=fields["bank"])
+        topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+        named = {name: str(fields.get(name, "")) for name in ("item", "passage")}
+        subject = flag_access.subject_for(self.person, (bank.pk, topic.pk), **named, needed=roles.TO_COMMENT)
         flag = flag_actions.open_flag(
-            _subject(self.person, collection, fields),
+            subject,
             kind=Kind(fields["kind"]),
             text=fields["text"],
             by=self.person,
@@ -374,13 +378,6 @@ class FlagEvents(Resource):
             decide = flag_actions.resolve if verb == "resolved" else flag_actions.reopen
             decide(flag, seen=seen, text=text, by=self.person, uid=uid)
         return _answer(self.person, slug, flag_id, HTTPStatus.CREATED)
-
-
-def _subject(person: User, collection: Collection, fields: dict[str, Any]) -> Subject:
-    bank = get_object_or_404(collection.banks, pk=fields["bank"])
-    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
-    named = {name: str(fields.get(name, "")) for name in ("item", "passage")}
-    return flag_access.subject_for(person, (bank.pk, topic.pk), **named, needed=roles.TO_COMMENT)
 
 
 def _member(collection: Collection, username: str | None) -> User | None:

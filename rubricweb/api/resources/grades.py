@@ -153,22 +153,19 @@ class Ratings(ListResource):
         """Rate a passage for a question."""
         collection = self.collection(needed=roles.TO_RATE)
         fields = self.fields(NewRating)
+        topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+        item = get_object_or_404(
+            Item.objects.active(), pk=fields["item"], bank__collection=collection, topic=topic
+        )
+        cell = Cell.of(item, pooled_passage(collection, topic.pk, fields["passage"]))
         event = rate_cell(
-            _cell(collection, fields),
+            cell,
             rating=fields["rating"],
             by=self.person,
             seen=fields["seen"],
             uid=fields.get("event"),
         )
         return Response(_document(collection, event), HTTPStatus.CREATED)
-
-
-def _cell(collection: Collection, fields: Row) -> Cell:
-    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
-    item = get_object_or_404(
-        Item.objects.active(), pk=fields["item"], bank__collection=collection, topic=topic
-    )
-    return Cell.of(item, pooled_passage(collection, topic.pk, fields["passage"]))
 
 
 def _document(collection: Collection, event: HumanGrade) -> Row:
