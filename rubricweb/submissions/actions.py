@@ -142,23 +142,26 @@ def receive(
             **fields,
         )
         files.keep(submission, file)
-        _tell_received(submission, is_late=is_late)
+        named = {
+            "id": submission.pk,
+            "team": submission.team,
+            "task": submission.call.task,
+            "is_late": is_late,
+        }
+        collection = submission.call.collection
+        api = webhooks.api_address("submission", collection.slug, submission.pk)
+        details = {"submission": named, "page": submission.get_absolute_url(), "api": api}
+        webhooks.write(collection, EventType.SUBMISSION_RECEIVED, details)
         if is_late:
             _record("late submission received", submission, by=by)
         upload.on_kept(submission)
     if is_late:
         return submission
     if replaces is not None:
-        _replace_draft(replaces)
+        rows = Submission.objects.filter(pk=replaces.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
+        if rows.update(is_kept=False):
+            files.remove(replaces)
     return _begin_check(submission)
-
-
-def _tell_received(submission: Submission, *, is_late: bool) -> None:
-    named = {"id": submission.pk, "team": submission.team, "task": submission.call.task, "is_late": is_late}
-    collection = submission.call.collection
-    api = webhooks.api_address("submission", collection.slug, submission.pk)
-    details = {"submission": named, "page": submission.get_absolute_url(), "api": api}
-    webhooks.write(collection, EventType.SUBMISSION_RECEIVED, details)
 
 
 def team_named(call: Call, team: str) -> str:
@@ -177,13 +180,6 @@ def _check_open(call: Call, team: str, moment: datetime) -> bool:
         waiting = f"{MOST_LATE} late files of your team wait for an organizer"
         raise NotTaken(f"The deadline has passed, and {waiting}.")
     return phase is Call.Phase.CLOSED
-
-
-def _replace_draft(draft: Submission) -> None:
-    """Delete a refused file to make room for the next one; its findings stay in the history."""
-    rows = Submission.objects.filter(pk=draft.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
-    if rows.update(is_kept=False):
-        files.remove(draft)
 
 
 def start_check(submission: Submission) -> Submission:

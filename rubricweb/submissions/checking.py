@@ -254,7 +254,21 @@ def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
 
     try:
         with transaction.atomic():
-            _prepare_run(submission, report.run_tag)
+            collection = Collection.objects.select_for_update(no_key=True).get(
+                pk=submission.call.collection_id
+            )
+            if obstacle := _obstacle(submission, report.run_tag):
+                raise Refused(obstacle)
+            run = _own_run(submission, report.run_tag) or Run(collection=collection, run_tag=report.run_tag)
+            if run.pk:
+                submission.call.submissions.taken().filter(run=run).update(rejection=run.rejection)
+                empty_run(run)
+                run.version += 1
+            run.is_from_file, run.state, run.rejection = True, Run.State.SUBMITTED, ""
+            run.team, run.task, run.type = submission.team, submission.call.task, submission.type
+            run.priority, run.description = submission.priority, submission.description
+            run.submitted_by, run.submitted_at = submission.by, submission.received_at
+            run.save()
             import_collection(
                 submission.call.collection.slug,
                 files=_import_files(submission.call, path),
@@ -280,23 +294,6 @@ def _import_files(call: Call, path: Path) -> ImportFiles:
     if call.takes == Call.Takes.RUN:
         return ImportFiles(run_files=(path,), topics_are_closed=True)
     return ImportFiles(responses=(path,), passages_of=PassagesOf(call.passages_of), topics_are_closed=True)
-
-
-def _prepare_run(submission: Submission, run_tag: str) -> None:
-    """Prepare the run that the import fills: a new one, or the team's earlier one, emptied."""
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=submission.call.collection_id)
-    if obstacle := _obstacle(submission, run_tag):
-        raise Refused(obstacle)
-    run = _own_run(submission, run_tag) or Run(collection=collection, run_tag=run_tag)
-    if run.pk:
-        submission.call.submissions.taken().filter(run=run).update(rejection=run.rejection)
-        empty_run(run)
-        run.version += 1
-    run.is_from_file, run.state, run.rejection = True, Run.State.SUBMITTED, ""
-    run.team, run.task, run.type = submission.team, submission.call.task, submission.type
-    run.priority, run.description = submission.priority, submission.description
-    run.submitted_by, run.submitted_at = submission.by, submission.received_at
-    run.save()
 
 
 @transaction.atomic

@@ -37,7 +37,13 @@ class Command(OperatorCommand):
         parser.add_argument("--late", action="store_true", help="let it in after the deadline, on the record")
 
     def handle(self, *, slug: str, file: Path, team: str, task: str, **options: object) -> None:
-        call = _call(slug, task)
+        collection = collection_named(slug)
+        calls = collection.calls.select_related("collection")
+        chosen: list[Call] = list(calls.filter(task=task) if task else calls)
+        if len(chosen) != 1:
+            tasks = ", ".join(call.task for call in calls) or "none"
+            raise CommandError(f"Name the call with --task; {slug} has: {tasks}.")
+        call = chosen[0]
         described = actions.Described(
             str(options["type"] or ""),
             options["priority"],  # type: ignore[arg-type]
@@ -79,13 +85,3 @@ class Command(OperatorCommand):
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _call(slug: str, task: str) -> Call:
-    collection = collection_named(slug)
-    calls = collection.calls.select_related("collection")
-    chosen: list[Call] = list(calls.filter(task=task) if task else calls)
-    if len(chosen) != 1:
-        tasks = ", ".join(call.task for call in calls) or "none"
-        raise CommandError(f"Name the call with --task; {slug} has: {tasks}.")
-    return chosen[0]
