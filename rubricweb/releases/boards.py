@@ -81,7 +81,10 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
     if judged:
         yield text_file("qrels/judgments.qrels", "the human judgments", partial(_qrels_lines, judged))
     for spec, stem in _stems(contents.collection, _qrels_stem):
-        for source in _sources(contents.collection):
+        rated = HumanGrade.objects.filter(topic__collection=contents.collection)
+        for source in (
+            list(Source) if visible_human_grades(rated, contents.collection.pk).exists() else [Source.GRADER]
+        ):
             for mode in LabelMode:
                 variant = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
                 qrels = list(labels.qrels(variant))
@@ -119,7 +122,17 @@ def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
         drawn = dot_rows(rows, name=stem, sentence=contents.title, axis=label).file
         about = f"the runs by {label} with 95 % intervals over topics"
         yield text_file(f"figures/{stem}.svg", about, partial(text_lines, drawn))
-        by_topic = _heat_map(spec, title=f"{label} by topic")
+        scored = scored_board(spec)
+        means = scored.means.tolist()
+        places = sorted(
+            range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run])
+        )
+        by_topic_rows = [
+            HeatRow(scored.run_tags[run], tuple(none_if_nan(score) for score in scored.table.scores[run]))
+            for run in places
+        ]
+        topics = [topic.query_id for topic in scored.base.pool.topics]
+        by_topic = labelled_heat_map(by_topic_rows, topics, name="topics", sentence=f"{label} by topic").file
         yield text_file(
             f"figures/{stem}_topics.svg", f"{label} of each run on each topic", partial(text_lines, by_topic)
         )
@@ -168,11 +181,6 @@ def _judgments(collection: Collection) -> list[Qrel]:
     ]
 
 
-def _sources(collection: Collection) -> list[Source]:
-    rated = HumanGrade.objects.filter(topic__collection=collection)
-    return list(Source) if visible_human_grades(rated, collection.pk).exists() else [Source.GRADER]
-
-
 def _qrels_stem(spec: BoardSpec) -> str:
     return selectors.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
 
@@ -218,18 +226,6 @@ def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
     """Yield the lines by the shown names of runs, whatever the order in the database."""
     rows = sorted(files.value_rows(spec), key=lambda row: row.run_tag)
     return files.PER_TOPIC[kind](rows)
-
-
-def _heat_map(spec: BoardSpec, *, title: str) -> str:
-    scored = scored_board(spec)
-    means = scored.means.tolist()
-    places = sorted(range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run]))
-    rows = [
-        HeatRow(scored.run_tags[run], tuple(none_if_nan(score) for score in scored.table.scores[run]))
-        for run in places
-    ]
-    topics = [topic.query_id for topic in scored.base.pool.topics]
-    return labelled_heat_map(rows, topics, name="topics", sentence=title).file
 
 
 def _without_keys(table: DataTable, configs: list[GraderConfig]) -> DataTable:

@@ -148,7 +148,25 @@ def write_release(
                 for file in part.files(contents):
                     folder.add(part, file)
             note("Packing", len(PARTS))
-            _describe(contents, folder)
+            files = sorted(folder.files, key=lambda file: file.name)
+            folder.add_text("README.md", readme.text(contents, files, folder.not_written, PARTS))
+            listed = [
+                {"name": file.name, "part": file.part, "size": file.size, "sha256": file.sha256}
+                for file in files
+            ]
+            document = {
+                "format": "rubricweb-release",
+                "version": VERSION,
+                "software": f"RubricWeb {__version__}",
+                "collection": contents.collection.slug,
+                "options": asdict(contents.options),
+                "files": listed,
+            }
+            manifest = json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            folder.add_text("manifest.json", manifest)
+            sums = {file.name: file.sha256 for file in files}
+            sums |= {name: _digest(folder.path / name) for name in ("README.md", "manifest.json")}
+            folder.add_text("SHA256SUMS", "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
         if _state(contents.collection) != before:
             raise ChangedMeanwhile
         written = _packed(folder, contents.names, Path(name) / "release.zip")
@@ -182,31 +200,6 @@ def _state(collection: Collection) -> tuple[object, ...]:
     return tuple(value for query in queries for value in query.values())
 
 
-def _describe(contents: Contents, folder: _Folder) -> None:
-    """Add README.md, manifest.json and, over all of them, SHA256SUMS."""
-    files = sorted(folder.files, key=lambda file: file.name)
-    folder.add_text("README.md", readme.text(contents, files, folder.not_written, PARTS))
-    folder.add_text("manifest.json", _manifest(contents.collection.slug, contents.options, files))
-    sums = {file.name: file.sha256 for file in files}
-    sums |= {name: _digest(folder.path / name) for name in ("README.md", "manifest.json")}
-    folder.add_text("SHA256SUMS", "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
-
-
-def _manifest(slug: str, options: ReleaseOptions, files: list[WrittenFile]) -> str:
-    listed = [
-        {"name": file.name, "part": file.part, "size": file.size, "sha256": file.sha256} for file in files
-    ]
-    document = {
-        "format": "rubricweb-release",
-        "version": VERSION,
-        "software": f"RubricWeb {__version__}",
-        "collection": slug,
-        "options": asdict(options),
-        "files": listed,
-    }
-    return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
 def _pack(folder: _Folder, out: Path) -> None:
     """Delete each file once it is in the zip, so that the disk holds a release once and not twice."""
     with zipfile.ZipFile(out, "w") as archive:
@@ -229,14 +222,11 @@ def _digest(path: Path) -> str:
 logger = logging.getLogger(__name__)
 
 
-def options_of(release: Release) -> ReleaseOptions:
-    return ReleaseOptions(**{name: getattr(release, name) for name in CHOSEN})
-
-
 def write(lease: Lease[Release]) -> None:
     """Write the zip, then publish. A worker that lost its lease publishes nothing."""
     release = lease.work
-    contents = contents_of(release.collection, options_of(release))
+    options_of = ReleaseOptions(**{name: getattr(release, name) for name in CHOSEN})
+    contents = contents_of(release.collection, options_of)
     release.path.parent.mkdir(parents=True, exist_ok=True)
 
     def note(doing: str, done: int) -> None:
@@ -272,15 +262,16 @@ def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) 
     with transaction.atomic():
         leases.finish(lease, **fields)
         lease.work.boards.add(*(_publish(lease.work, *pair) for pair in frozen))
-        _tell(lease.work, written)
-
-
-def _tell(release: Release, written: WrittenRelease) -> None:
-    named = {"id": release.pk, "title": release.title, "sha256": written.sha256, "bytes": written.size}
-    collection = release.collection
-    api = webhooks.api_address("release", collection.slug, release.pk)
-    details = {"release": named, "page": release.get_absolute_url(), "api": api}
-    webhooks.write(collection, EventType.RELEASE_MADE, details)
+        named = {
+            "id": lease.work.pk,
+            "title": lease.work.title,
+            "sha256": written.sha256,
+            "bytes": written.size,
+        }
+        collection = lease.work.collection
+        api = webhooks.api_address("release", collection.slug, lease.work.pk)
+        details = {"release": named, "page": lease.work.get_absolute_url(), "api": api}
+        webhooks.write(collection, EventType.RELEASE_MADE, details)
 
 
 def _documents(contents: Contents) -> list[tuple[str, Document]]:

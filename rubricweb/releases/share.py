@@ -24,7 +24,6 @@ from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.public import PublishForm
 from rubricweb.releases import access, actions, readme
 from rubricweb.releases.bundle import PARTS
@@ -112,7 +111,11 @@ def _for_organizers(
     if board.is_bound and is_valid and board.is_valid():
         made = board.publish(collection, query=query_of(form), by=request.user)
         if made:
-            return _with_new(request, made)
+            frozen = " and frozen" if made.is_frozen else ""
+            messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
+            address = request.GET.copy()
+            address["new"] = str(made.pk)
+            return redirect(f"{request.path}?{address.urlencode()}")
     context: dict[str, object] = {"publish_form": board, "release_form": release, "preview": contents}
     context |= {"published": collection.public_boards.all(), "releases": releases(collection)}
     if new := new_board(collection, request.GET.get("new", "")):
@@ -133,15 +136,6 @@ def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[s
         "shown": SHOWN_LOSSES,
         "board_losses": files.LOSSES,
     }
-
-
-def _with_new(request: HtmxRequest, made: PublicBoard) -> HttpResponse:
-    """Lead to the choices that the address has, with the link of the new board above them."""
-    frozen = " and frozen" if made.is_frozen else ""
-    messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
-    address = request.GET.copy()
-    address["new"] = str(made.pk)
-    return redirect(f"{request.path}?{address.urlencode()}")
 
 
 @shows_a_secret

@@ -12,7 +12,7 @@ from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.home.home import checklist_of
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
-from rubricweb.releases.parts import Names, ReleaseOptions, contents_of
+from rubricweb.releases.parts import ReleaseOptions, contents_of
 
 
 class Command(OperatorCommand):
@@ -43,7 +43,9 @@ class Command(OperatorCommand):
         except (Refused, ChangedMeanwhile) as error:
             raise CommandError(str(error)) from error
         if options["anonymous"]:
-            _keep(options["anonymous"], written.names)
+            path = options["anonymous"]
+            with writing(path):
+                write_lines(path, (line.encode() for line in written.names.lines()))
         self._report(written, [f"{step.name}: {step.detail}" for step in checklist_of(collection).open])
 
     def _report(self, written: WrittenRelease, open_points: list[str]) -> None:
@@ -51,8 +53,3 @@ class Command(OperatorCommand):
         for problem in (*written.not_written, *named, *open_points):
             self.stderr.write(problem)
         self.stdout.write(f"{len(written.files)} files, {written.size:,} bytes, SHA-256 {written.sha256}")
-
-
-def _keep(path: Path, names: Names) -> None:
-    with writing(path):
-        write_lines(path, (line.encode() for line in names.lines()))
