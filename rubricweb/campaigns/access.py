@@ -40,19 +40,15 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
     Nobody works on cells of secret items, and of passages that no accepted run brings any more.
     """
     cell: CampaignCell
-    for cell in _cell(user.pk, campaign_id, cell_id):
+    rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
+    rows = rows.filter(campaign=campaign_id, pk=cell_id, revision__is_secret=False)
+    rows = rows.annotate(has_absent_runs=has_absent_runs("campaign__collection"))
+    for cell in _with_access(rows, user.pk, campaign="campaign", collection="campaign__collection"):
         if cell.campaign.collection.slug == slug and not is_left_out(cell, cell.campaign.collection):
             _require(cell, cell.campaign, user, roles.TO_RATE)
             return cell
     campaign_for(user, slug, campaign_id)
     raise Http404("No such pair.")
-
-
-def _cell(user: int, campaign: int, cell: int) -> QuerySet[Any, Any]:
-    rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
-    rows = rows.filter(campaign=campaign, pk=cell, revision__is_secret=False)
-    rows = rows.annotate(has_absent_runs=has_absent_runs("campaign__collection"))
-    return _with_access(rows, user, campaign="campaign", collection="campaign__collection")
 
 
 def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Rows:

@@ -173,21 +173,6 @@ def assign_cells(bank: Bank, cells: Iterable[human_ratings.Cell], *, to: User, b
     """
     if not roles.holds(to, bank.collection, roles.TO_RATE):
         raise UnfitCampaign(f"{to} is not an assessor here.")
-    campaign = _standing(bank, by)
-    frozen = _joined(campaign, list(dict.fromkeys(cells)))
-    assigned = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
-    new = [cell for cell in frozen if cell.pk not in assigned]
-    Turn.objects.bulk_create(
-        (Turn(campaign=campaign, cell=cell, order=cell.order, person=to, assigned_by=by) for cell in new),
-        batch_size=BATCH,
-    )
-    Campaign.objects.filter(pk=campaign.pk).update(closed_at=None)
-    audit.record("cells assigned", campaign, by=by, detail=f"{len(new)} to {to.username}")
-    _publish(campaign)
-    return len(new)
-
-
-def _standing(bank: Bank, by: User) -> Campaign:
     fixed = {
         "collection": bank.collection,
         "name": f"Assigned pairs of {bank.name}"[:120],
@@ -200,7 +185,18 @@ def _standing(bank: Bank, by: User) -> Campaign:
         "population": 0,
         "by": by,
     }
-    return Campaign.objects.get_or_create(bank=bank, is_standing=True, defaults=fixed)[0]
+    campaign = Campaign.objects.get_or_create(bank=bank, is_standing=True, defaults=fixed)[0]
+    frozen = _joined(campaign, list(dict.fromkeys(cells)))
+    assigned = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
+    new = [cell for cell in frozen if cell.pk not in assigned]
+    Turn.objects.bulk_create(
+        (Turn(campaign=campaign, cell=cell, order=cell.order, person=to, assigned_by=by) for cell in new),
+        batch_size=BATCH,
+    )
+    Campaign.objects.filter(pk=campaign.pk).update(closed_at=None)
+    audit.record("cells assigned", campaign, by=by, detail=f"{len(new)} to {to.username}")
+    _publish(campaign)
+    return len(new)
 
 
 def _joined(campaign: Campaign, cells: list[human_ratings.Cell]) -> list[CampaignCell]:

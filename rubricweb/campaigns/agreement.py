@@ -149,7 +149,15 @@ def agreement(
 
     `rater` is the grader that people are compared with, if any.
     """
-    rated = _rated(collection, which, campaign)
+    by_cell = ratings(collection, which, campaign=campaign)
+    places = tuple(sorted(by_cell))
+    raters = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
+    row_of = {person: row for row, person in enumerate(raters)}
+    array = np.full((len(raters), len(places)), -1, dtype=np.int64)
+    for column, place in enumerate(places):
+        for person, rating in by_cell[place].items():
+            array[row_of[person], column] = rating
+    rated = RatingsArray(places, raters, array)
     names = _names(collection, rated.raters, shows_names=shows_names)
     graded = _graded(collection, rater, rated)
     pairs = [
@@ -161,26 +169,15 @@ def agreement(
         _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
     ]
     topic_names = {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
+    rows = ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist()))
     return AgreementView(
         overall=_overall(rated),
         pairs=_largest(pairs),
         with_grader=_largest(with_grader),
         by_topic=_by(rated, rated.topics, topic_names),
-        by_item=_by(rated, rated.revisions, _item_names(rated)),
+        by_item=_by(rated, rated.revisions, {row.pk: str(row) for row in rows}),
         anchoring=anchoring(collection, campaign=campaign),
     )
-
-
-def _rated(collection: Collection, which: CountedRating, campaign: Campaign | None) -> RatingsArray:
-    by_cell = ratings(collection, which, campaign=campaign)
-    places = tuple(sorted(by_cell))
-    raters = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
-    row_of = {person: row for row, person in enumerate(raters)}
-    array = np.full((len(raters), len(places)), -1, dtype=np.int64)
-    for column, place in enumerate(places):
-        for person, rating in by_cell[place].items():
-            array[row_of[person], column] = rating
-    return RatingsArray(places, raters, array)
 
 
 def _names(collection: Collection, raters: Sequence[int], *, shows_names: bool) -> list[str]:
@@ -215,16 +212,11 @@ def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) ->
     return graded
 
 
-def _tables(rated: RatingsArray, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tables:
-    """Return one contingency table per topic that has pairs."""
-    both = (first >= 0) & (second >= 0)
-    return contingencies(first[both], second[both], rated.topics[both], levels=LEVELS)
-
-
 def _pair(
     rated: RatingsArray, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> AssessorPair | None:
-    tables = _tables(rated, first, second)
+    both = (first >= 0) & (second >= 0)
+    tables = contingencies(first[both], second[both], rated.topics[both], levels=LEVELS)
     whole = tables.sum(axis=0)
     if not whole.sum():
         return None
@@ -268,11 +260,6 @@ def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -
         same = float(np.trace(pairs) / pairs.sum())
         rows.append(AlphaRow(names[group], of_group.shape[1], same, float(ordinal_alpha(pairs))))
     return tuple(sorted(rows, key=lambda row: (row.same, -row.cells, row.name))[:MOST_ROWS])
-
-
-def _item_names(rated: RatingsArray) -> dict[int, str]:
-    rows = ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist()))
-    return {row.pk: str(row) for row in rows}
 
 
 def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> Anchoring | None:

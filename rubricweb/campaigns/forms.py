@@ -164,18 +164,15 @@ class CampaignForm(forms.Form):
         all_raters = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(all_raters.values()))
         offer_rows(self, "topics", collection.topics.all())
-        self._shape_topics(collection)
-        if not attributes(collection.topics.attribute_values()):
-            del self.fields["diverse"], self.fields["diverse_seed"]
-        offer_rows(self, "people", members_who_rate(collection))
-
-    def _shape_topics(self, collection: Collection) -> None:
         field = rows_field(self, "topics")
         if collection.topics.count() > MOST_TOPIC_BOXES:
             field.widget.attrs["size"] = 8
         else:
             field.widget = forms.CheckboxSelectMultiple()
             offer_rows(self, "topics", field.queryset)
+        if not attributes(collection.topics.attribute_values()):
+            del self.fields["diverse"], self.fields["diverse_seed"]
+        offer_rows(self, "people", members_who_rate(collection))
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -213,12 +213,8 @@ def _candidate(campaign: Campaign, person: User) -> NextTurn | None:
         away = left_out_turns(campaign)
         rows = _first_of([turns.exclude(away) for turns in _unrated_first(*key)], *key, away=away)
     elif rows and NextTurn(*rows[0]).was_rated:
-        rows = _next_unrated_turn(campaign.pk, person.pk)
+        rows = _first_of(_unrated_first(campaign.pk, person.pk), campaign.pk, person.pk)
     return NextTurn(*rows[0]) if rows else None
-
-
-def _next_unrated_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
-    return _first_of(_unrated_first(campaign, person), campaign, person)
 
 
 def _unrated_first(campaign: int, person: int) -> list[QuerySet[Turn]]:
@@ -303,7 +299,9 @@ def _lease(turn: NextTurn, campaign: Campaign, person: User) -> bool:
     if not free.update(state=State.LEASED, **begun, **times):
         return False
     if turn.comment and turn.person_id not in {None, person.pk}:
-        _keep_comment(turn, campaign)
+        comment = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
+        given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}
+        Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **comment)
     return True
 
 
@@ -329,10 +327,3 @@ def _lease_rest(turn: NextTurn, campaign: Campaign, person: User, *, most: int) 
         begun = _begun(person, mode) | times
         leased += Turn.objects.filter(NEW | LAPSED, pk__in=pks).update(state=State.LEASED, **begun)
     return leased
-
-
-def _keep_comment(turn: NextTurn, campaign: Campaign) -> None:
-    """Record the comment of the person who let the turn lapse as a skipped turn; they may still rate."""
-    comment = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
-    given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}
-    Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **comment)

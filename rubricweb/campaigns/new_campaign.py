@@ -320,7 +320,10 @@ class NewCampaignForm(CampaignForm):
         for name in ("cells", "order", "random_percent", "size"):
             self.fields[name].initial = None
         if data is None:
-            self.fields["name"].initial = self._free_name()
+            base = f"Check of {timezone.localdate():%-d %B}"
+            taken = set(self.collection.campaigns.values_list("name", flat=True))
+            names = (base, *(f"{base} ({number})" for number in range(2, len(taken) + 3)))
+            self.fields["name"].initial = next(name for name in names if name not in taken)
         self.fields["size"].help_text = "Instead of the sample above."
         self.fields["mode"].label = "Blind or not?"
         self.fields["mode"].choices = list(MODES.items())  # type: ignore[attr-defined]
@@ -342,13 +345,6 @@ class NewCampaignForm(CampaignForm):
         raters = len(cleaned["people"]) or members_who_rate(self.collection).count()
         fits = int(cleaned["hours"] * 3_600 / LEAST_SECONDS * raters / cleaned["assessors"])
         return max(1, min(size or fits, fits))
-
-    def _free_name(self) -> str:
-        """Return a name that no campaign has yet; the page sends it, so that sent twice it opens one."""
-        base = f"Check of {timezone.localdate():%-d %B}"
-        taken = set(self.collection.campaigns.values_list("name", flat=True))
-        names = (base, *(f"{base} ({number})" for number in range(2, len(taken) + 3)))
-        return next(name for name in names if name not in taken)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -161,17 +161,6 @@ def progress(campaign: Campaign, person: User) -> CampaignProgress:
     rated = random.filter(turns__state=State.SUBMITTED).distinct()
     left = random.exclude(pk__in=rated.values("pk")).exclude(pk__in=away.values("cell"))
     rated_cells = rated.count()
-    return CampaignProgress(
-        row=row,
-        people=_person_rows(campaign),
-        leases=tuple(leases.select_related(*full)[:RECENT]),
-        skips=tuple(skips.select_related(*full)[:RECENT]),
-        random=rated_cells + left.count(),
-        random_done=rated_cells,
-    )
-
-
-def _person_rows(campaign: Campaign) -> tuple[PersonRow, ...]:
     turns = campaign.turns.exclude(person=None).order_by()
     counted = turns.values_list("person").annotate(
         done=Count("pk", filter=Q(state=State.SUBMITTED)),
@@ -189,7 +178,14 @@ def _person_rows(campaign: Campaign) -> tuple[PersonRow, ...]:
         PersonRow(users[pk], done, skipped, holds, pace(times[pk]), last_at)
         for pk, done, skipped, holds, last_at in counted
     ]
-    return tuple(sorted(rows, key=lambda row: -row.done))
+    return CampaignProgress(
+        row=row,
+        people=tuple(sorted(rows, key=lambda row: -row.done)),
+        leases=tuple(leases.select_related(*full)[:RECENT]),
+        skips=tuple(skips.select_related(*full)[:RECENT]),
+        random=rated_cells + left.count(),
+        random_done=rated_cells,
+    )
 
 
 def announce_done() -> int:

@@ -105,7 +105,13 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     """Show a cell that the user has or had; POST rates it."""
     cell = access.cell_for(request.user, slug, campaign_id, cell_id)
     if request.method != "POST":
-        return _queue_page(request, cell.campaign, selectors.Looking(cell), mine=_rating_of(request))
+        digit = request.GET.get("mine", "")
+        return _queue_page(
+            request,
+            cell.campaign,
+            selectors.Looking(cell),
+            mine=int(digit) if digit in set("012345") else None,
+        )
     form = RateForm(request.POST, meanings_of(cell.config))
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
@@ -183,17 +189,6 @@ def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRespons
     return redirect("home:work", slug)
 
 
-def _rating_of(request: HtmxRequest) -> int | None:
-    """Return the rating in the address, refused because another window had rated the cell."""
-    digit = request.GET.get("mine", "")
-    return int(digit) if digit in set("012345") else None
-
-
-def _cells_on_page(request: HtmxRequest) -> frozenset[int]:
-    """Return the keys of the cells that the page has already, as its script says."""
-    return frozenset(int(key) for key in request.POST.get("known", "").split(",") if key.isdecimal())
-
-
 def _after(request: HtmxRequest, campaign: Campaign, cell: CampaignCell | None = None) -> HttpResponse:
     leases.top_up(campaign, request.user)
     return _show(request, campaign, cell)
@@ -208,7 +203,10 @@ def _show(
 ) -> HttpResponse:
     """Render the queue, or redirect to it; `rating` is the user's latest rating of `cell`, if known."""
     if request.htmx:
-        return _queue_page(request, campaign, selectors.Looking(cell, rating, _cells_on_page(request)))
+        cells_on_page = frozenset(
+            int(key) for key in request.POST.get("known", "").split(",") if key.isdecimal()
+        )
+        return _queue_page(request, campaign, selectors.Looking(cell, rating, cells_on_page))
     leases.renew(campaign, request.user)  # no heartbeat does it without scripts
     if cell is not None:
         return redirect("campaigns:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)

@@ -15,16 +15,14 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
-from rubricweb.campaigns.ordering import Floats
 from rubricweb.corpus.models import Collection, Passage, Run, Topic
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades import human_ratings
 from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
 from rubricweb.grades.human_models import HumanGrade
@@ -74,14 +72,6 @@ def confidences(rater: Rater, columns: Mapping[int, Iterable[RatableItem]]) -> d
         (revision, passage): 0.0 if outcome == Outcome.DEFAULTED else confidence
         for revision, passage, confidence, outcome in fields.iterator(chunk_size=10_000)
     }
-
-
-def placed_confidences(
-    topic: TopicPool, columns: tuple[RatableItem, ...], confidence: dict[tuple[int, int], float]
-) -> Floats:
-    revisions = [column.revision for column in columns]
-    values = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]
-    return np.array(values, dtype=np.float64).reshape(len(topic.doc_ids), len(columns))
 
 
 def has_absent_runs(collection: str) -> Exists:

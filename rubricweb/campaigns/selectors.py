@@ -160,7 +160,13 @@ def _not_on_page(turns: list[Any], person: User, looking: Looking) -> list[Any]:
     for turn in missing:
         turn.event = looking.rating if turn.cell_id == at else None
     if missing and not looking.rating and missing[0].cell.campaign.is_by_passage:
-        return [*_done_of_passage(missing[0], person), *missing]
+        first = missing[0]
+        place = {"cell__topic": first.cell.topic_id, "cell__passage": first.cell.passage_id}
+        mine = Turn.objects.filter(campaign=first.campaign_id, person=person, state__in=Turn.DONE, **place)
+        turns = list(_with_card_fields(mine.exclude(pk=first.pk), person.pk))
+        for turn in turns:
+            turn.cell.campaign = first.cell.campaign
+        return [*turns, *missing]
     return missing
 
 
@@ -177,16 +183,6 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     turns = [turn for turn in turns if not is_left_out(turn.cell, campaign.collection)]
     first = {turn.cell.passage_id for turn in turns if turn.cell_id == at}
     return sorted(turns, key=lambda turn: turn.cell.passage_id not in first)
-
-
-def _done_of_passage(first: Any, person: User) -> list[Any]:
-    """Return the person's other finished turns of the passage of the turn `first`."""
-    place = {"cell__topic": first.cell.topic_id, "cell__passage": first.cell.passage_id}
-    mine = Turn.objects.filter(campaign=first.campaign_id, person=person, state__in=Turn.DONE, **place)
-    turns = list(_with_card_fields(mine.exclude(pk=first.pk), person.pk))
-    for turn in turns:
-        turn.cell.campaign = first.cell.campaign
-    return turns
 
 
 def _with_card_fields(turns: QuerySet[Turn], person: int) -> QuerySet[Any, Any]:
@@ -224,22 +220,19 @@ class Figures(NamedTuple):
 
 def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figures:
     """Return the figures by one query of counts, and another one where runs are not accepted."""
-    (row,) = _count_figures(campaign.pk, person.pk, looked_at.pk if looked_at is not None else 0)
-    figures = Figures(*row)
-    if figures.has_absent_runs:
-        return figures._replace(unasked=unasked(campaign.turns.all(), campaign.collection).count())
-    return figures
-
-
-def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campaign, Any]:
-    turns = Turn.objects.filter(campaign=campaign)
-    mine = turns.filter(person=person, state__in=Turn.DONE)
-    before, after = _neighbours(mine, Turn.objects.filter(pk=looked_at).exclude(done_at=None))
-    return (
-        Campaign.objects.filter(pk=campaign)
+    turns = Turn.objects.filter(campaign=campaign.pk)
+    mine = turns.filter(person=person.pk, state__in=Turn.DONE)
+    before, after = _neighbours(
+        mine, Turn.objects.filter(pk=looked_at.pk if looked_at is not None else 0).exclude(done_at=None)
+    )
+    last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
+    listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
+    last_times = Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
+    (row,) = (
+        Campaign.objects.filter(pk=campaign.pk)
         .order_by()
         .values_list(
-            _count(CampaignCell.objects.filter(campaign=campaign)),
+            _count(CampaignCell.objects.filter(campaign=campaign.pk)),
             _count(turns),
             _count(turns.filter(state=State.SUBMITTED)),
             _count(turns.filter(state=State.SKIPPED)),
@@ -247,18 +240,15 @@ def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campa
             has_absent_runs("collection"),
             _count(mine.filter(state=State.SUBMITTED)),
             Exists(mine.filter(can_undo=True)),
-            _last_times(mine),
+            last_times,
             Subquery(before.values("cell")[:1]),
             Subquery(after.values("cell")[:1]),
         )
     )
-
-
-def _last_times(mine: QuerySet[Turn]) -> Subquery:
-    """Return when the person finished the latest turns, as texts."""
-    last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
-    listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
-    return Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
+    figures = Figures(*row)
+    if figures.has_absent_runs:
+        return figures._replace(unasked=unasked(campaign.turns.all(), campaign.collection).count())
+    return figures
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:

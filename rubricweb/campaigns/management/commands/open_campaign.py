@@ -13,7 +13,7 @@ from rubricweb.campaigns import actions
 from rubricweb.campaigns.errors import UnfitCampaign, UnknownNames
 from rubricweb.campaigns.forms import members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.new_campaign import Preview, preview_of
+from rubricweb.campaigns.new_campaign import preview_of
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.grades.raters import KINDS
@@ -70,7 +70,18 @@ class Command(OperatorCommand):
             raise CommandError(f"--{OPTIONS[error.field]}: {error}") from error
         require_valid(form, OPTIONS)
         everybody = members_who_rate(collection).count()
-        self.stderr.write(_summary(preview_of(form.choice, form.plan, everybody=everybody, seconds=None)))
+        plan = preview_of(form.choice, form.plan, everybody=everybody, seconds=None)
+        pace = "measured here" if plan.is_measured else "a guess"
+        width = (
+            f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""
+        )
+        summary = (
+            f"{plan.ratings:,} ratings of {plan.cells:,} pairs ({plan.population:,} match), "
+            f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
+            f"{plan.hours:,.1f} hours at {plan.seconds:.0f} s each ({pace}); "
+            f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled.{width}"
+        )
+        self.stderr.write(summary)
         if options["dry_run"]:
             return
         try:
@@ -78,14 +89,3 @@ class Command(OperatorCommand):
         except UnfitCampaign as error:
             raise CommandError(str(error)) from error
         self.stdout.write(link(server, reverse("campaigns:campaign", args=[slug, campaign.pk])))
-
-
-def _summary(plan: Preview) -> str:
-    pace = "measured here" if plan.is_measured else "a guess"
-    width = f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""
-    return (
-        f"{plan.ratings:,} ratings of {plan.cells:,} pairs ({plan.population:,} match), "
-        f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
-        f"{plan.hours:,.1f} hours at {plan.seconds:.0f} s each ({pace}); "
-        f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled.{width}"
-    )
