@@ -89,8 +89,15 @@ def cards_of(collections: list[Collection], roles: Mapping[int, str]) -> list[Co
         _counts(Passage.objects.all(), collections),
         _counts(Run.objects.accepted(), collections),
     )
-    jobs = _running_jobs(collections)
-    banks = _bank_sizes(collections)
+    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
+    rows = GradingJob.objects.filter(collection__in=collections, state__in=running).order_by()
+    jobs = dict(rows.values_list("collection").annotate(Count("pk")))
+    banks_rows = (
+        Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
+    )
+    banks: dict[int, list[BankSize]] = defaultdict(list)
+    for pk, name, items in banks_rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
+        banks[pk].append(BankSize(name, items))
     progress = _progress(collections)
     return [
         CollectionCard(
@@ -123,20 +130,6 @@ class _Progress:
 def _counts(things: QuerySet[Any], collections: Iterable[Collection]) -> dict[int, int]:
     rows = things.filter(collection__in=collections).order_by()
     return dict(rows.values_list("collection").annotate(Count("pk")))
-
-
-def _running_jobs(collections: Iterable[Collection]) -> dict[int, int]:
-    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
-    rows = GradingJob.objects.filter(collection__in=collections, state__in=running).order_by()
-    return dict(rows.values_list("collection").annotate(Count("pk")))
-
-
-def _bank_sizes(collections: Iterable[Collection]) -> dict[int, list[BankSize]]:
-    rows = Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
-    sizes: dict[int, list[BankSize]] = defaultdict(list)
-    for pk, name, items in rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
-        sizes[pk].append(BankSize(name, items))
-    return sizes
 
 
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:

@@ -154,7 +154,31 @@ def _topics_with_items(collections: Iterable[Collection]) -> dict[int, int]:
 
 
 def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
-    steps = (*_material(card, covered), _grades(card), *_human_work(card, work))
+    pk = card.collection.pk
+    teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
+    turns, cells = work.turns.get(card.collection.pk, 0), work.left_out.get(card.collection.pk, 0)
+    left = []
+    if turns:
+        left.append(f"{_count(turns, 'rating')} left")
+    if cells:
+        is_left = (
+            "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"
+        )
+        left.append(f"{_count(cells, 'pair')} {is_left} closed")
+    link = ("campaigns:campaigns", "See the campaigns")
+    campaigns = _step("Campaigns", "; ".join(left) or "none open", card, link, left)
+    human_work = (
+        campaigns,
+        _left(
+            "Conflicts between assessors",
+            work.conflicts.get(pk, 0),
+            card,
+            ("campaigns:decide", "Decide"),
+        ),
+        _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
+        _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),
+    )
+    steps = (*_material(card, covered), _grades(card), *human_work)
     return Checklist(card.collection, steps)
 
 
@@ -183,37 +207,6 @@ def _grades(card: CollectionCard) -> ChecklistStep:
         return ChecklistStep("Grades", StepState.RUNNING, missing, address, "View")
     is_open = not card.cells or (card.missing and not card.is_imported)
     return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
-
-
-def _human_work(card: CollectionCard, work: OpenWork) -> tuple[ChecklistStep, ...]:
-    pk = card.collection.pk
-    teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
-    return (
-        _campaigns(card, work),
-        _left(
-            "Conflicts between assessors",
-            work.conflicts.get(pk, 0),
-            card,
-            ("campaigns:decide", "Decide"),
-        ),
-        _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
-        _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),
-    )
-
-
-def _campaigns(card: CollectionCard, work: OpenWork) -> ChecklistStep:
-    """Open as long as a campaign is: its cells are left out, even if all of them are rated."""
-    turns, cells = work.turns.get(card.collection.pk, 0), work.left_out.get(card.collection.pk, 0)
-    left = []
-    if turns:
-        left.append(f"{_count(turns, 'rating')} left")
-    if cells:
-        is_left = (
-            "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"
-        )
-        left.append(f"{_count(cells, 'pair')} {is_left} closed")
-    link = ("campaigns:campaigns", "See the campaigns")
-    return _step("Campaigns", "; ".join(left) or "none open", card, link, left)
 
 
 def _left(name: str, count: int, card: CollectionCard, link: tuple[str, str]) -> ChecklistStep:

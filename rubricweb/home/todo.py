@@ -144,7 +144,7 @@ def open_work(user: User | None, collections: Iterable[Collection], edited: Sequ
     return OpenWork(
         turns=turns,
         left_out=left_out,
-        conflicts=open_conflicts(user, edited),
+        conflicts=Counter(collection for collection, _ in conflict_topics(user, edited)),
         flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
         submitted=_counted(submitted, "collection"),
         late=_counted(late, "call__collection"),
@@ -162,11 +162,6 @@ def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dic
     )
     rows = list(counted.values_list("campaign__collection", "n_turns", "n_cells"))
     return {pk: turns for pk, turns, _ in rows}, {pk: cells for pk, _, cells in rows}
-
-
-def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict[int, int]:
-    """Count by collection what `conflict_topics` finds."""
-    return Counter(collection for collection, _ in conflict_topics(user, collections))
 
 
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
@@ -209,7 +204,9 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTas
     counts = {campaign: (cells, passages) for campaign, cells, passages in rows}
     if not counts:
         return
-    own = _pace(user)
+    done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
+    times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
+    own = pace(at for at in times if at is not None)
     for campaign in Campaign.objects.filter(pk__in=counts).select_related("collection").order_by("pk"):
         cells, passages = counts[campaign.pk]
         yield WaitingTask(
@@ -223,13 +220,6 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTas
             passages,
             None if own is None else max(LEAST_SECONDS, own),
         )
-
-
-def _pace(user: User) -> float | None:
-    """Return the person's seconds per cell, in whatever campaign."""
-    done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
-    times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
-    return pace(at for at in times if at is not None)
 
 
 def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[WaitingTask]:

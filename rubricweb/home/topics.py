@@ -22,7 +22,7 @@ from rubricweb.core.reader import everything
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Subtopic
 from rubricweb.corpus.official import Official, official_boards
-from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
 from rubricweb.grades.matrices import matrices
@@ -123,25 +123,20 @@ SORTS: dict[str, Callable[[ListedTopic], str | float]] = {
 def collection_counts(collection: Collection) -> CollectionCounts:
     pool = collection_pool(collection)
     running = collection.jobs.filter(state__in=(GradingJob.State.QUEUED, GradingJob.State.RUNNING))
-    return CollectionCounts(
-        topics=len(pool.topics),
-        passages=collection.passages.count(),
-        runs=len(pool.run_tags),
-        unpooled_runs=_unpooled_runs(pool),
-        judgments=sum(len(topic.judgments) for topic in pool.topics),
-        graders=graders(collection),
-        running_jobs=running.count(),
-    )
-
-
-def _unpooled_runs(pool: CollectionPool) -> int:
-    """Look at first passages only: a run of which none is pooled was left out of every pool."""
     seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
     ranks_something = seen.copy()
     for topic in pool.topics:
         ranks_something |= topic.lengths > 0
         seen |= (topic.ranked_rows[:, :1] >= 0).any(axis=1)
-    return int(ranks_something.sum() - seen.sum())
+    return CollectionCounts(
+        topics=len(pool.topics),
+        passages=collection.passages.count(),
+        runs=len(pool.run_tags),
+        unpooled_runs=int(ranks_something.sum() - seen.sum()),
+        judgments=sum(len(topic.judgments) for topic in pool.topics),
+        graders=graders(collection),
+        running_jobs=running.count(),
+    )
 
 
 def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:
@@ -218,13 +213,6 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
     )
 
 
-def arranged(rows: list[ListedTopic], *, text: str, sort: str) -> list[ListedTopic]:
-    """Return the rows whose id or query contains `text`, sorted; a leading minus reverses the order."""
-    folded = text.casefold()
-    matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
-    return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
-
-
 class TopicsForm(ChipForm, GraderForm):
     """The table of topics."""
 
@@ -294,7 +282,9 @@ def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
     rater = form.offer(raters(bank))
     rows = topic_rows(bank.collection, bank, rater)
     sort = form.value("sort", "topic")
-    chosen = arranged(rows, text=form.value("q", ""), sort=sort)
+    folded = form.value("q", "").casefold()
+    matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
+    chosen = sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
     page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
     return {
         "banks": banks,
