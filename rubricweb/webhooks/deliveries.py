@@ -82,13 +82,8 @@ def headers_of(message: Message, endpoint: Endpoint, at: dt.datetime) -> dict[st
 
 def deliver(lease: Lease[Delivery]) -> None:
     """Try once. Raises LeaseLost where another worker has it meanwhile."""
-    outcome = _try(lease.work.message, lease.work.endpoint)
-    _save(lease, outcome)
-    result = outcome.error or "delivered"
-    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
-
-
-def _try(message: Message, endpoint: Endpoint) -> Outcome:
+    message = lease.work.message
+    endpoint = lease.work.endpoint
     at, began, answer = timezone.now(), time.monotonic(), None
     try:
         target = sending.target_of(endpoint.address)
@@ -96,7 +91,10 @@ def _try(message: Message, endpoint: Endpoint) -> Outcome:
         error = "" if answer.is_success else _refused(answer)
     except (sending.BadAddress, sending.Refused, sending.NotAnswered) as failure:
         error = str(failure)
-    return Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
+    outcome = Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
+    _save(lease, outcome)
+    result = outcome.error or "delivered"
+    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
 
 
 def _refused(answer: HttpAnswer) -> str:
@@ -117,18 +115,14 @@ def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
         error=outcome.error,
     )
     if outcome.error:
-        _note_failure(endpoint, outcome)
+        endpoint.failing_since = endpoint.failing_since or outcome.at
+        endpoint.failures += 1
+        endpoint.rests_until = timezone.now() + _rest(endpoint.failures, outcome.answer)
         _try_again(lease, endpoint, outcome)
     else:
         endpoint.failing_since, endpoint.failures, endpoint.rests_until = None, 0, None
         leases.finish(lease, error="")
     endpoint.save(update_fields=["failing_since", "failures", "rests_until", "state"])
-
-
-def _note_failure(endpoint: Endpoint, outcome: Outcome) -> None:
-    endpoint.failing_since = endpoint.failing_since or outcome.at
-    endpoint.failures += 1
-    endpoint.rests_until = timezone.now() + _rest(endpoint.failures, outcome.answer)
 
 
 def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:

@@ -63,10 +63,6 @@ class Target:
     """A name in ASCII, or an IP address without brackets."""
     port: int
 
-    @property
-    def is_plain(self) -> bool:
-        return self.url.scheme == "http"
-
 
 def target_of(address: str) -> Target:
     """Return the parts of a webhook's address. Raises BadAddress."""
@@ -117,7 +113,7 @@ def refusal(address: Address, target: Target) -> str:
         return ""
     if not is_public(address):
         return f"{target.host} leads to {address}, which is not a public address."
-    if target.is_plain:
+    if target.url.scheme == "http":
         return f"{target.host} can be reached by https only."
     if target.port not in PORTS:
         return f"{target.host} can be reached on port 443 or 8443 only."

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.db.models import Count, Max, Prefetch, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -36,28 +36,6 @@ ACTS: dict[str, tuple[Callable[..., object], str]] = {
 }
 
 
-def listed_webhooks(collection: Collection) -> QuerySet[Endpoint]:
-    """Return the collection's webhooks, with `delivered`, `failed` and `last_at` of what is in the log."""
-    rows: QuerySet[Endpoint] = collection.webhooks.with_right().select_related("collection")
-    return rows.annotate(
-        delivered=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DONE)),
-        failed=Count("deliveries", filter=Q(deliveries__state=Delivery.State.FAILED)),
-        last_at=Max("deliveries__message__at"),
-    )
-
-
-def log_of(endpoint: Endpoint, *, state: str = "", page: str | None = None) -> Page[Any]:
-    """Return deliveries, latest first, with their attempts as `latest`; of one state where that is given."""
-    rows = endpoint.deliveries.select_related("message").order_by("-message__at", "-pk")
-    if state:
-        rows = rows.filter(state=state)
-    latest = Prefetch("log", DeliveryAttempt.objects.order_by("-pk"), to_attr="latest")
-    page_of_log = Paginator(rows.prefetch_related(latest), LISTED).get_page(page)
-    for delivery in page_of_log:
-        delivery.endpoint = endpoint
-    return page_of_log
-
-
 @dataclass(frozen=True, slots=True)
 class SentRequest:
     """One attempt as it went out and what came back."""
@@ -65,12 +43,6 @@ class SentRequest:
     attempt: DeliveryAttempt
     headers: Mapping[str, str]
     """The headers without the signature, which a secret of that time made."""
-
-
-def requests_of(delivery: Delivery) -> list[SentRequest]:
-    """Return the attempts of a delivery, latest first."""
-    rows = delivery.log.order_by("-pk")
-    return [SentRequest(attempt, _headers(delivery, attempt)) for attempt in rows]
 
 
 def _headers(delivery: Delivery, attempt: DeliveryAttempt) -> dict[str, str]:
@@ -159,7 +131,11 @@ def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int)
     """Show the log with one message open below its row: its body, and each attempt to deliver it."""
     row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
     context = _opened(request, row.endpoint, WebhookForm.of(row.endpoint))
-    context |= {"opened_message": row, "requests": requests_of(row)}
+    rows = row.log.order_by("-pk")
+    context |= {
+        "opened_message": row,
+        "requests": [SentRequest(attempt, _headers(row, attempt)) for attempt in rows],
+    }
     return _page(request, row.endpoint.collection, {"form": context["change_form"]} | context)
 
 
@@ -176,10 +152,17 @@ def secret(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
 def _opened(request: HtmxRequest, endpoint: Endpoint, form: WebhookForm) -> dict[str, object]:
     state = request.GET.get("state", "")
     chosen = state if state in Delivery.State.values else ""
+    rows = endpoint.deliveries.select_related("message").order_by("-message__at", "-pk")
+    if chosen:
+        rows = rows.filter(state=chosen)
+    latest = Prefetch("log", DeliveryAttempt.objects.order_by("-pk"), to_attr="latest")
+    page_of_log = Paginator(rows.prefetch_related(latest), LISTED).get_page(request.GET.get("page"))
+    for delivery in page_of_log:
+        delivery.endpoint = endpoint
     return {
         "opened": endpoint,
         "change_form": form,
-        "log": log_of(endpoint, state=chosen, page=request.GET.get("page")),
+        "log": page_of_log,
         "state": chosen,
         "replay": ReplayForm(initial={"since": endpoint.failing_since or endpoint.created_at}),
     }
@@ -200,10 +183,15 @@ def _with_secret(
 
 def _page(request: HtmxRequest, collection: Collection, context: Context) -> HttpResponse:
     """Return the settings with this section open."""
+    rows: QuerySet[Endpoint] = collection.webhooks.with_right().select_related("collection")
     page = {
         "collection": collection,
         "section": "Webhooks",
-        "webhooks": listed_webhooks(collection),
+        "webhooks": rows.annotate(
+            delivered=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DONE)),
+            failed=Count("deliveries", filter=Q(deliveries__state=Delivery.State.FAILED)),
+            last_at=Max("deliveries__message__at"),
+        ),
         "new_form": _new_form(),
     }
     return form_response(request, PAGE, page | dict(context), part="webhooks")
