@@ -153,7 +153,11 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
         """Return failures of the account from this address; the limit if the address has too many itself."""
         failures = int(super().get_failures(request, credentials))
-        if address_failures(request) >= settings.ADDRESS_FAILURE_LIMIT:
+        recent = AccessAttempt.objects.filter(
+            ip_address=client_address(request), attempt_time__gte=get_cool_off_threshold(request)
+        )
+        address_failures = recent.aggregate(failures=Sum("failures_since_start"))["failures"] or 0
+        if address_failures >= settings.ADDRESS_FAILURE_LIMIT:
             return max(failures, int(get_failure_limit(request, credentials)))
         return failures
 
@@ -219,14 +223,6 @@ def note_failure(request: HttpRequest, name: str) -> None:
     AxesProxyHandler.user_login_failed(sender=__name__, credentials={"username": name}, request=request)
 
 
-def address_failures(request: HttpRequest) -> int:
-    """Return the number of wrong passwords from this address within the cool-off time, for any account."""
-    recent = AccessAttempt.objects.filter(
-        ip_address=client_address(request), attempt_time__gte=get_cool_off_threshold(request)
-    )
-    return recent.aggregate(failures=Sum("failures_since_start"))["failures"] or 0
-
-
 def client_address(request: HttpRequest) -> str:
     """Return the address of a request: the nearest that is none of RUBRIC_TRUSTED_PROXIES.
 
@@ -237,7 +233,14 @@ def client_address(request: HttpRequest) -> str:
         if not _is_trusted(address) or not _is_address(hop.strip()):
             break
         address = hop.strip()
-    return _counted_as(address)
+    if not _is_address(address):
+        return "127.0.0.1"
+    parsed = ip_address(address)
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(ip_network(f"{parsed}/{128 - IPV6_HOST_BITS}", strict=False).network_address)
 
 
 def _peer(request: HttpRequest) -> str:
@@ -260,14 +263,3 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _counted_as(address: str) -> str:
-    if not _is_address(address):
-        return "127.0.0.1"
-    parsed = ip_address(address)
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    if parsed.ipv4_mapped:
-        return str(parsed.ipv4_mapped)
-    return str(ip_network(f"{parsed}/{128 - IPV6_HOST_BITS}", strict=False).network_address)
