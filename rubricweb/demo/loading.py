@@ -16,7 +16,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils import timezone
 
-from grading.graders.hf_model import SMOLLM2, SOURCE, copies_folder, gguf_file
+from grading.graders.hf_model import SMOLLM2, SOURCE, copies_folder
 from grading.submissions import parse_rules
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.actions import set_role
@@ -65,8 +65,13 @@ REFUSED = "tern_first_try"
 TEAMS = ("maple", "tern")
 
 
-def demo_files(folder: Path) -> ImportFiles:
-    return ImportFiles(
+@transaction.atomic
+def load_demo(folder: Path = FOLDER) -> Collection:
+    """Import the collection of `folder`, make the accounts, and grade every cell in this process.
+
+    The grader is the lexical baseline. All or nothing: an interrupted start is repeated by the next.
+    """
+    demo_files = ImportFiles(
         name="Demo: everyday questions",
         queries=folder / "topics.jsonl",
         graded=(folder / "passages.jsonl",),
@@ -75,15 +80,7 @@ def demo_files(folder: Path) -> ImportFiles:
         qrels=folder / "qrels.txt",
         min_relevant=2,
     )
-
-
-@transaction.atomic
-def load_demo(folder: Path = FOLDER) -> Collection:
-    """Import the collection of `folder`, make the accounts, and grade every cell in this process.
-
-    The grader is the lexical baseline. All or nothing: an interrupted start is repeated by the next.
-    """
-    import_collection(SLUG, files=demo_files(folder), by=None)
+    import_collection(SLUG, files=demo_files, by=None)
     collection: Collection = Collection.objects.get(slug=SLUG)
     for username, role in ACCOUNTS.items():
         set_role(account(username), collection, role=role, by=None)
@@ -149,14 +146,6 @@ def submit_runs(collection: Collection) -> None:
     organizer = User.objects.get(username="organizer")
     for team in TEAMS:
         set_role(account(team), collection, role=Role.PARTICIPANT, team=team, by=organizer)
-    call = _call(collection, organizer)
-    _receive(call, REFUSED, Described(description="Our first try."))
-    for run_tag, description in RUNS.items():
-        described = Described(Run.Type.AUTOMATIC, description=description)
-        accept(_receive(call, run_tag, described), by=organizer)
-
-
-def _call(collection: Collection, by: User) -> Call:
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     terms = CallTerms(
         task="answers",
@@ -171,7 +160,11 @@ def _call(collection: Collection, by: User) -> Call:
         text="Answer each topic in at most 100 words. Cite the passages of the collection that say so.",
     )
     rules = (FILES / "rules.toml").read_text(encoding="utf-8")
-    return open_call(collection, terms, parse_rules(rules, file="rules.toml"), by=by)
+    call = open_call(collection, terms, parse_rules(rules, file="rules.toml"), by=organizer)
+    _receive(call, REFUSED, Described(description="Our first try."))
+    for run_tag, description in RUNS.items():
+        described = Described(Run.Type.AUTOMATIC, description=description)
+        accept(_receive(call, run_tag, described), by=organizer)
 
 
 def _receive(call: Call, name: str, described: Described) -> Submission:
@@ -190,11 +183,6 @@ UNPACK = (
     "import sys, pathlib; from grading.graders import gguf, hf_model; "
     "gguf.keep_copies_in(pathlib.Path(sys.argv[2])); hf_model.load(sys.argv[1], hf_model.CAUSAL)"
 )
-
-
-def check_model(name: str) -> None:
-    """Raise GraderUnavailable if the model is not installed."""
-    gguf_file(MODELS[name])
 
 
 @contextmanager

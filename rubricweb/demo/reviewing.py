@@ -38,7 +38,7 @@ from rubricweb.grades.raters import raters
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.models import Kind, Subject
 from rubricweb.support.actions import label_citation
-from rubricweb.support.labels import Citation, cited
+from rubricweb.support.labels import cited
 from rubricweb.support.models import SupportEvent
 
 ASSESSORS = ("assessor", "colleague")
@@ -112,16 +112,9 @@ def begin_review(collection: Collection) -> None:
     bank = collection.banks.get()
     organizer = User.objects.get(username="organizer")
     set_role(account("colleague"), collection, role=Role.ASSESSOR, by=organizer)
-    _finish_campaign(bank, organizer)
-    _begin_campaign(bank, organizer)
-    _flag(bank)
-
-
-def _finish_campaign(bank: Bank, by: User) -> None:
-    """Finish a campaign that both assessors rated; the first of its conflicts are decided."""
     choice = _choice(bank, bank.collection.topics.all(), Campaign.Cells.COVER, size=FINISHED)
     plan = CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
-    campaign = open_campaign(choice, plan, by=by, seed=SEED)
+    campaign = open_campaign(choice, plan, by=organizer, seed=SEED)
     near = _near_truth(campaign.cells.select_related("passage"))
     apart = sorted(campaign.cells.all(), key=lambda cell: (abs(near[cell.pk] - 3), cell.order))[:CONFLICTS]
     lenient, strict = _assessors()
@@ -130,8 +123,12 @@ def _finish_campaign(bank: Bank, by: User) -> None:
     _space_out(campaign, days=3)
     for cell in apart[:DECIDED]:
         place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
-        decide(place, rating=3, by=by, seen=0, reason="It says so in passing, and does not explain it.")
-    close_campaign(campaign, by=by)
+        decide(
+            place, rating=3, by=organizer, seen=0, reason="It says so in passing, and does not explain it."
+        )
+    close_campaign(campaign, by=organizer)
+    _begin_campaign(bank, organizer)
+    _flag(bank)
 
 
 def _begin_campaign(bank: Bank, by: User) -> None:
@@ -290,7 +287,30 @@ def vote_and_label(collection: Collection) -> None:
         for number in range(VOTES):
             _vote(next_battle(collection, by=person), tags, number, person)
         _space_out_votes(person)
-        _label(collection, LABELLED[username], tags, person)
+        places = LABELLED[username]
+        order = cited(collection).in_random_order(JudgedCitations.FIRST)
+        run_of = {
+            (answer.topic_id, md5): tags[answer.run_id]
+            for answer in cited(collection).answers
+            for md5, _ in answer.sentences
+        }
+        for citation in order[places.start : places.stop]:
+            share = CITATIONS[run_of[citation.topic_id, citation.sentence_md5]]
+            chance = _chance(f"{citation.sentence_md5} {citation.doc_id}") % 10
+            full = (
+                Support.FULL
+                if chance < share
+                else Support.PARTIAL
+                if share > 5 or chance > 8
+                else Support.NONE
+            )
+            is_odd = _chance(f"{person} {citation.sentence_md5}") % 8 == 0
+            label_citation(citation, label=Support.PARTIAL if is_odd else full, by=person)
+        moment = timezone.now() - timedelta(days=1)
+        events = list(SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"))
+        for place, event in enumerate(events):
+            event.at = moment + timedelta(seconds=place * SECONDS_A_VOTE / 2)
+        SupportEvent.objects.bulk_update(events, ["at"])
     change_arena(collection, drawing=Arena.Drawing.SHARPEN, is_board_open=True, by=organizer)
 
 
@@ -311,31 +331,6 @@ def _vote(battle: Battle, tags: Mapping[int, str], number: int, person: User) ->
     if number % REASON_EVERY == 0 and better in REASONS:
         tag, text = REASONS[better]
         give_reason(battle, VoteReason({tag}, text, uuid4()), by=person)
-
-
-def _label(collection: Collection, places: range, tags: Mapping[int, str], person: User) -> None:
-    order = cited(collection).in_random_order(JudgedCitations.FIRST)
-    run_of = {
-        (answer.topic_id, md5): tags[answer.run_id]
-        for answer in cited(collection).answers
-        for md5, _ in answer.sentences
-    }
-    for citation in order[places.start : places.stop]:
-        share = CITATIONS[run_of[citation.topic_id, citation.sentence_md5]]
-        label_citation(citation, label=_support(citation, share, person), by=person)
-    moment = timezone.now() - timedelta(days=1)
-    events = list(SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"))
-    for place, event in enumerate(events):
-        event.at = moment + timedelta(seconds=place * SECONDS_A_VOTE / 2)
-    SupportEvent.objects.bulk_update(events, ["at"])
-
-
-def _support(citation: Citation, share: int, person: User) -> Support:
-    """Return the label of a citation; the person deviates on one in eight."""
-    chance = _chance(f"{citation.sentence_md5} {citation.doc_id}") % 10
-    full = Support.FULL if chance < share else Support.PARTIAL if share > 5 or chance > 8 else Support.NONE
-    is_odd = _chance(f"{person} {citation.sentence_md5}") % 8 == 0
-    return Support.PARTIAL if is_odd else full
 
 
 def _space_out_votes(person: User) -> None:

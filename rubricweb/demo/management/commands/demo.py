@@ -23,6 +23,7 @@ from environs import Env
 from honcho.environ import parse_procfile
 
 from grading.errors import GraderUnavailable
+from grading.graders.hf_model import gguf_file
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
 from rubricweb.core.database import database_of_this_version
@@ -35,7 +36,6 @@ from rubricweb.demo.loading import (
     MODELS,
     PASSWORD,
     SLUG,
-    check_model,
     grade_with_model,
     load_demo,
     make_run,
@@ -77,22 +77,18 @@ def running_redis() -> Iterator[None]:
         start_new_session=True,  # Ctrl-C would end it before the worker
     )
     try:
-        _wait_for(server)
+        deadline = time.monotonic() + START_SECONDS
+        while not is_redis_up():
+            if server.poll() is not None:
+                raise CannotStart("Redis did not start; its own message is above.")
+            if time.monotonic() > deadline:
+                where = redacted(settings.REDIS_URL)
+                raise CannotStart(f"Redis did not answer at {where} within {START_SECONDS} seconds.")
+            time.sleep(0.05)
         yield
     finally:
         server.terminate()
         server.wait()
-
-
-def _wait_for(server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not is_redis_up():
-        if server.poll() is not None:
-            raise CannotStart("Redis did not start; its own message is above.")
-        if time.monotonic() > deadline:
-            where = redacted(settings.REDIS_URL)
-            raise CannotStart(f"Redis did not answer at {where} within {START_SECONDS} seconds.")
-        time.sleep(0.05)
 
 
 def check_port(port: int) -> None:
@@ -212,7 +208,7 @@ class Command(OperatorCommand):
             if not load_only:
                 check_port(port)
             if model:
-                check_model(model)
+                gguf_file(MODELS[model])
             with running_redis():
                 self._migrate()
                 with nullcontext() if load_only else web_server(port) as web:
