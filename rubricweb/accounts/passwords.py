@@ -30,10 +30,8 @@ from django.utils.module_loading import import_string
 from grading.secret import MASK
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import TO_ORGANIZE, roles_with
-from rubricweb.core import audit, errors
-from rubricweb.core.database import is_locked, short_wait
+from rubricweb.core import audit, database, errors, servers
 from rubricweb.core.models import AuditEntry
-from rubricweb.core.servers import mail
 
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
@@ -144,7 +142,7 @@ def mail_links(email: str, *, site: str) -> None:
             continue
         audit.record(ASKED, user, by=None)
         text = render_to_string("accounts/password_mail.txt", {"user": user, "link": site + link_path(user)})
-        mail(user.email, "Your RubricWeb password", text, about=f"a password link for user {user.pk}")
+        servers.mail(user.email, "Your RubricWeb password", text, about=f"a password link for user {user.pk}")
 
 
 class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
@@ -164,7 +162,7 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
     def user_logged_in(self, sender: object, request: HttpRequest, user: User, **kwargs: object) -> None:
         """Forget earlier failures; while an import holds the database, they expire by themselves."""
         try:
-            with short_wait():
+            with database.short_wait():
                 super().user_logged_in(sender, request, user, **kwargs)
         except OperationalError as error:
             _pass_if_locked(error)
@@ -173,7 +171,7 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         self, sender: object, request: HttpRequest, user: User | None, **kwargs: object
     ) -> None:
         try:
-            with short_wait():
+            with database.short_wait():
                 super().user_logged_out(sender, request, user, **kwargs)
         except OperationalError as error:
             _pass_if_locked(error)
@@ -182,14 +180,14 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
 def note_last_login(sender: type[User], user: User, **kwargs: object) -> None:
     """Record the sign-in, unless the database is locked: signing in does not wait for an import."""
     try:
-        with short_wait():
+        with database.short_wait():
             update_last_login(sender, user, **kwargs)
     except OperationalError as error:
         _pass_if_locked(error)
 
 
 def _pass_if_locked(error: OperationalError) -> None:
-    if not is_locked(error):
+    if not database.is_locked(error):
         raise error
     logger.info("who signed in or out was not noted: the database is locked")
 

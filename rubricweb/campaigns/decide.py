@@ -11,8 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.accounts import roles
-from rubricweb.campaigns import access, adjudication
-from rubricweb.campaigns.adjudication import ratings_by_person
+from rubricweb.campaigns import access, adjudication, ratable
 from rubricweb.campaigns.conflicts import (
     Query,
     conflicts,
@@ -24,7 +23,6 @@ from rubricweb.campaigns.conflicts import (
 )
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.ratable import Meanings
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import Context, HtmxRequest, offer_undo, page_or_part, parse_id
@@ -86,7 +84,7 @@ class DecideForm(forms.Form):
     uid = forms.UUIDField()
     reason = forms.CharField(required=False, max_length=2_000)
 
-    def __init__(self, data: QueryDict, meanings: Meanings) -> None:
+    def __init__(self, data: QueryDict, meanings: ratable.Meanings) -> None:
         super().__init__(data)
         offer_choices(self, "rating", meanings)
 
@@ -135,7 +133,7 @@ def _save(request: HtmxRequest, collection: Collection) -> HttpResponse:
     if at is None:
         return HttpResponseBadRequest("Name the pair to decide.")
     collection, place = access.place_for(request.user, collection.slug, *at)
-    form = DecideForm(request.POST, meanings(place, ratings_by_person(place)))
+    form = DecideForm(request.POST, meanings(place, adjudication.ratings_by_person(place)))
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     query = ConflictsForm(request.GET, collection).query

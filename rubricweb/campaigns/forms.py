@@ -13,13 +13,11 @@ from grading.topic_attributes import DrawnTopic, attributes, diverse_topics
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import banks_with_texts
-from rubricweb.campaigns.actions import CampaignPlan
+from rubricweb.campaigns import actions, population
 from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.population import Choice
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
@@ -207,12 +205,12 @@ class CampaignForm(forms.Form):
         )
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> population.Choice:
         cleaned, rater = self.cleaned_data, self._rater()
         assert rater is not None  # noqa: S101 - a valid form has one
         bank, size = self.banks[cleaned["bank"]], cleaned.get("diverse")
         kinds = [ItemKind(kind) for kind in cleaned["kinds"]]
-        return Choice(
+        return population.Choice(
             bank=bank,
             topics=self._topics(bank),
             kinds=frozenset(kinds),
@@ -251,10 +249,10 @@ class CampaignForm(forms.Form):
         return diverse_topics(values, size, seed=cleaned.get("diverse_seed") or 1)
 
     @property
-    def plan(self) -> CampaignPlan:
+    def plan(self) -> actions.CampaignPlan:
         cleaned = self.cleaned_data
         name = " ".join(cleaned["name"].split())
-        return CampaignPlan(
+        return actions.CampaignPlan(
             name, Campaign.Mode(cleaned["mode"]), cleaned["assessors"], tuple(cleaned["people"])
         )
 
@@ -275,7 +273,7 @@ def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
 
 
 def members_who_rate(collection: Collection) -> QuerySet[User]:
-    enough = [role for role in Role if role.includes(roles.TO_RATE)]
+    enough = [role for role in roles.Role if role.includes(roles.TO_RATE)]
     held = {"memberships__collection": collection, "memberships__role__in": enough}
     return User.objects.filter(**held).order_by("first_name", "username")
 

@@ -21,13 +21,10 @@ from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns import actions, ordering, selectors
-from rubricweb.campaigns.actions import CampaignPlan
 from rubricweb.campaigns.errors import UnfitCampaign
 from rubricweb.campaigns.forms import CampaignForm, members_who_rate
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.campaigns.ordering import Floats
 from rubricweb.campaigns.population import Choice, ChoiceInputs, ChosenCells, drawn_from
-from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
@@ -135,7 +132,9 @@ class Preview:
         return tuple(pair for pair in self.pairs if pair.is_clear)
 
 
-def preview_of(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: float | None) -> Preview:
+def preview_of(
+    choice: Choice, plan: actions.CampaignPlan, *, everybody: int, seconds: float | None
+) -> Preview:
     """Return what the campaign would ask of people, and which close pairs of runs it would settle.
 
     `everybody` is the number of assessors, `seconds` what the organizer expects of one rating.
@@ -181,10 +180,10 @@ def measured_pace(collection: Collection) -> float | None:
     turns = Turn.objects.filter(campaign__collection=collection, state__in=Turn.DONE).exclude(done_at=None)
     times: dict[int | None, list[datetime | None]] = defaultdict(list)
     for person, at in turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]:
-        if len(times[person]) <= PACE_OF:
+        if len(times[person]) <= selectors.PACE_OF:
             times[person].append(at)
-    paces = [seconds for seconds in map(pace, times.values()) if seconds]
-    return max(LEAST_SECONDS, median(paces)) if paces else None
+    paces = [seconds for seconds in map(selectors.pace, times.values()) if seconds]
+    return max(selectors.LEAST_SECONDS, median(paces)) if paces else None
 
 
 def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
@@ -213,7 +212,7 @@ def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
     )
 
 
-def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Floats, Floats]:
+def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[ordering.Floats, ordering.Floats]:
     """Return the variances of each neighbouring pair's difference: before and after the campaign."""
     human = human_matrices(inputs.pool)
     chosen: dict[int, set[tuple[int, int]]] = defaultdict(set)
@@ -235,7 +234,9 @@ def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Floats, Floats
     return before, after
 
 
-def settling_chances(gaps: Floats, before: Floats, after: Floats) -> Floats:
+def settling_chances(
+    gaps: ordering.Floats, before: ordering.Floats, after: ordering.Floats
+) -> ordering.Floats:
     """Return each pair's probability to end beyond `SURE` standard deviations of what remains.
 
     A difference of 0.1 that half of a variance of 0.01 may still move:
@@ -276,7 +277,7 @@ FROM_QUESTION = ("", "as chosen in question 1")
 
 def _sample_label(cells: int) -> str:
     """Say the time at the least pace, and the widest 95 % interval of a share of so many cells."""
-    minutes, points = cells * LEAST_SECONDS / 60, 98 / cells**0.5
+    minutes, points = cells * selectors.LEAST_SECONDS / 60, 98 / cells**0.5
     time = f"{minutes:.0f} min" if minutes < 60 else f"{minutes / 60:.1f} h"
     return f"{cells} pairs: {time}, shares to within {points:.0f} points"
 
@@ -343,7 +344,7 @@ class NewCampaignForm(CampaignForm):
         if not cleaned["hours"]:
             return size
         raters = len(cleaned["people"]) or members_who_rate(self.collection).count()
-        fits = int(cleaned["hours"] * 3_600 / LEAST_SECONDS * raters / cleaned["assessors"])
+        fits = int(cleaned["hours"] * 3_600 / selectors.LEAST_SECONDS * raters / cleaned["assessors"])
         return max(1, min(size or fits, fits))
 
 

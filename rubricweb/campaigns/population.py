@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from grading.measures import cover
-from grading.measures.cover import deciding_rows
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.cover_sample import Ranked, cover_sample, drawn
 from grading.types import FAILED, MISSING, USUAL_MIN_GRADE, ItemKind, Ratings
@@ -213,7 +212,7 @@ _NONE = np.zeros(0)
 def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
     cells, which = sheet.cells, choice.cells
     if which == Taken.DECIDING:
-        best = deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=choice.cutoff)
+        best = cover.deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=choice.cutoff)
         deciding = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
         runs, columns = np.nonzero(best >= 0)
         deciding[best[runs, columns], columns] = True

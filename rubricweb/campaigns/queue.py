@@ -11,10 +11,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.campaigns import access, actions, leases, progress, selectors
+from rubricweb.campaigns import access, actions, leases, progress, ratable, selectors
 from rubricweb.campaigns.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.models import Campaign, CampaignCell
-from rubricweb.campaigns.ratable import Meanings, meanings_of
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -68,7 +67,7 @@ class RateForm(forms.Form):
     uid = forms.UUIDField()
     comment = forms.CharField(required=False, max_length=MAX_COMMENT)
 
-    def __init__(self, data: QueryDict, meanings: Meanings) -> None:
+    def __init__(self, data: QueryDict, meanings: ratable.Meanings) -> None:
         super().__init__(data)
         offer_choices(self, "rating", meanings)
 
@@ -112,7 +111,7 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
             selectors.Looking(cell),
             mine=int(digit) if digit in set("012345") else None,
         )
-    form = RateForm(request.POST, meanings_of(cell.config))
+    form = RateForm(request.POST, ratable.meanings_of(cell.config))
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:

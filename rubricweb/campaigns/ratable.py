@@ -23,14 +23,10 @@ from rubricweb.banks.models import Bank
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.corpus.models import Collection, Passage, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
-from rubricweb.grades import human_ratings
-from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
+from rubricweb.grades import configs, human_ratings, raters, topic_ratings, verification
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_ratings import ItemColumn
-from rubricweb.grades.verification import PassageSegment, highlighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,7 @@ class RatableItem:
 
     item: int
     revision: int
-    item_column: ItemColumn
+    item_column: topic_ratings.ItemColumn
 
 
 def ratable_items(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[RatableItem, ...]]:
@@ -53,17 +49,21 @@ def ratable_items(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[Rat
     )
     by_topic: dict[int, dict[int, RatableItem]] = {}
     for topic, item, revision, uid, kind in fields:
-        column = RatableItem(item, revision, ItemColumn(ItemKind(kind), uid, revision, has_text=True))
+        column = RatableItem(
+            item, revision, topic_ratings.ItemColumn(ItemKind(kind), uid, revision, has_text=True)
+        )
         by_topic.setdefault(topic, {}).setdefault(revision, column)
     return {topic: tuple(columns.values()) for topic, columns in by_topic.items()}
 
 
-def grades_by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, TopicGrades]]:
+def grades_by_kind(rater: raters.Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, TopicGrades]]:
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     return {kind: by_config[config.pk] for kind, config in rater.by_kind.items()}
 
 
-def confidences(rater: Rater, columns: Mapping[int, Iterable[RatableItem]]) -> dict[tuple[int, int], float]:
+def confidences(
+    rater: raters.Rater, columns: Mapping[int, Iterable[RatableItem]]
+) -> dict[tuple[int, int], float]:
     """Return the grader's confidences by (revision, passage); 0 if its reply held no rating."""
     rows = Grade.objects.filter(config__in=rater.configs, topic__in=list(columns))
     rows = rows.filter(Q(confidence__isnull=False) | Q(outcome=Outcome.DEFAULTED))
@@ -131,11 +131,11 @@ OF_WHOLE_SCALE: Meanings = (
 
 def meanings_of(config: GraderConfig | None) -> Meanings:
     """Return what ratings mean on the grader's scale: UMBRELA's labels 0 to 3, or support of a nugget."""
-    if config is None or scale_of(config) == WHOLE_SCALE:
+    if config is None or configs.scale_of(config) == configs.WHOLE_SCALE:
         return OF_WHOLE_SCALE
-    lowest, highest = scale_of(config)
+    lowest, highest = configs.scale_of(config)
     return tuple(
-        (rating, name_of(config, rating) or f"{rating} of {highest}")
+        (rating, configs.name_of(config, rating) or f"{rating} of {highest}")
         for rating in range(highest, lowest - 1, -1)
     )
 
@@ -152,7 +152,7 @@ class Card:
     grade: Grade | None
     """The grader's; None if the person may not see it yet, or there is none."""
     answer: str
-    segments: tuple[PassageSegment, ...]
+    segments: tuple[verification.PassageSegment, ...]
     uid: UUID
 
     @property
@@ -256,7 +256,7 @@ def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
         seen=event.number if event else 0,
         grade=grade,
         answer=answer,
-        segments=highlighted(turn.cell.passage.text, answer),
+        segments=verification.highlighted(turn.cell.passage.text, answer),
         uid=new_uid(),
     )
 

@@ -32,8 +32,7 @@ from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from rubricweb.core import errors, redaction
-from rubricweb.core.database import is_locked
+from rubricweb.core import database, errors, redaction
 from rubricweb.core.reader import Reader, reading_as
 
 COMPRESSED = {"application/json", "image/svg+xml"}
@@ -112,7 +111,7 @@ class RequestReference:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Answer a request that timed out waiting for SQLite's lock with a page that says so."""
-        return errors.busy(request) if is_locked(exception) else None
+        return errors.busy(request) if database.is_locked(exception) else None
 
 
 class RequestTime:

@@ -13,8 +13,7 @@ from django.db.models import F
 
 from grading.errors import BadFormat
 from grading.formats.official import OfficialBoard, read_official
-from grading.statistics.influence import TIED_DECIMALS
-from grading.statistics.rank_correlation import from_ranks
+from grading.statistics import influence, rank_correlation
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
@@ -48,7 +47,7 @@ class Official:
     @property
     def scores(self) -> dict[str, float]:
         """Run tag -> a number, higher for better runs."""
-        return from_ranks(self.values) if self.is_rank else self.values
+        return rank_correlation.from_ranks(self.values) if self.is_rank else self.values
 
     def scores_on(self, query_ids: Container[str]) -> dict[str, float]:
         """Return run tag -> mean over those topics that the board has; empty if it has none of them."""
@@ -56,7 +55,7 @@ class Official:
         for query_id, by_run in self.by_topic.items():
             for run_tag, score in by_run.items() if query_id in query_ids else ():
                 of_runs.setdefault(run_tag, []).append(score)
-        return {run_tag: round(fmean(scores), TIED_DECIMALS) for run_tag, scores in of_runs.items()}
+        return {run_tag: round(fmean(scores), influence.TIED_DECIMALS) for run_tag, scores in of_runs.items()}
 
 
 def official_boards(collection: Collection) -> list[Official]:

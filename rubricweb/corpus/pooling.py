@@ -13,8 +13,7 @@ import numpy as np
 from django.db import transaction
 
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, events
-from rubricweb.core.database import LOOKED_UP
+from rubricweb.core import audit, database, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
 from rubricweb.corpus.pools import READ_AT_ONCE
@@ -185,9 +184,9 @@ class _Reading:
         )
         doc_ids = [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
         passages: dict[str, int] = {}
-        for start in range(0, len(doc_ids), LOOKED_UP):
+        for start in range(0, len(doc_ids), database.LOOKED_UP):
             passages_rows = topic.collection.passages.filter(
-                doc_id__in=doc_ids[start : start + LOOKED_UP]
+                doc_id__in=doc_ids[start : start + database.LOOKED_UP]
             ).exclude(text="")
             passages.update(passages_rows.values_list("doc_id", "pk"))
         added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}

@@ -22,10 +22,8 @@ from sys import intern
 from django.db.models import Count, Exists, OuterRef, Sum
 from django.db.models.functions import Length
 
-from rubricweb.corpus import topic_pools
-from rubricweb.corpus.derived_models import PoolSnapshot
+from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
-from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
 
 __all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows"]
@@ -44,7 +42,7 @@ CACHED_SIZES = 8
 def collection_pool(collection: Collection) -> CollectionPool:
     """Return the runs with the names that the reader may see."""
     pool = _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
-    names = shown_names(collection.pk, pool.run_tags)
+    names = pseudonyms.shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)
 
 
@@ -147,7 +145,7 @@ def keep_snapshots() -> None:
 
     A duty of workers: a web request only reads.
     """
-    counted = PoolSnapshot.objects.filter(passages__isnull=False, chars__isnull=False)
+    counted = derived_models.PoolSnapshot.objects.filter(passages__isnull=False, chars__isnull=False)
     current = counted.filter(topic=OuterRef("pk"), number=OuterRef("collection__stamp"))
     topics = Topic.objects.filter(
         ~Exists(current), collection__is_being_deleted=False, collection__is_gone=False

@@ -22,17 +22,14 @@ from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.actions import CollectionSettings, change_settings
-from rubricweb.corpus.duplicates import search_now
+from rubricweb.corpus import actions, duplicates, official
 from rubricweb.corpus.models import OFFICIAL, Collection, Response, Run
-from rubricweb.corpus.official import put_official_board
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.raters import raters
-from rubricweb.jobs.steering import Limits
-from rubricweb.jobs.worker import work_on
+from rubricweb.jobs import steering, worker
 from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release
@@ -92,7 +89,7 @@ def grade(collection: Collection) -> None:
     """Grade what has no grade, in this process, as a worker would."""
     started = start_grading(collection, by=User.objects.get(username="developer"))
     for chunk in JobChunk.objects.filter(job__in=started).values_list("pk", flat=True):
-        work_on("chunk", chunk)
+        worker.work_on("chunk", chunk)
 
 
 def account(username: str) -> User:
@@ -114,9 +111,9 @@ def make_run(collection: Collection) -> None:
     """Make the run in this process, as a worker would; its answers are graded like all other passages."""
     spec, topics = SystemSpec(Answering.SENTENCES), list(collection.topics.all())
     organizer = User.objects.get(username="organizer")
-    job = start(collection, spec, run_tag=MADE, topics=topics, limits=Limits(1), by=organizer)
+    job = start(collection, spec, run_tag=MADE, topics=topics, limits=steering.Limits(1), by=organizer)
     for chunk in job.chunks.values_list("pk", flat=True):
-        work_on("system", chunk)
+        worker.work_on("system", chunk)
     collection.refresh_from_db()
     grade(collection)
 
@@ -127,8 +124,8 @@ def publish(collection: Collection) -> None:
     by = User.objects.get(username="organizer")
     config = raters(collection.banks.get())[0].configs[0]
     make_card(collection.banks.get(), config, by=by)
-    search_now(collection, threshold=SIMILARITY, by=by)
-    put_official_board(collection, FOLDER / "official.tsv", name=OFFICIAL, by=by)
+    duplicates.search_now(collection, threshold=SIMILARITY, by=by)
+    official.put_official_board(collection, FOLDER / "official.tsv", name=OFFICIAL, by=by)
     publish_board(collection, title="Everyday questions: the board", query="", is_anonymous=False, by=by)
     release = Release(
         collection=collection,
@@ -137,7 +134,7 @@ def publish(collection: Collection) -> None:
         citation="Everyday questions, a demo collection written for RubricWeb.",
         has_runs=True,
     )
-    work_on("release", start_release(release, by=by).pk)
+    worker.work_on("release", start_release(release, by=by).pk)
 
 
 @transaction.atomic
@@ -214,7 +211,7 @@ def grade_with_model(collection: Collection, name: str) -> list[GradingJob]:
     before these jobs.
     """
     by = User.objects.get(username="developer")
-    chosen = CollectionSettings(
+    chosen = actions.CollectionSettings(
         name=collection.name,
         description=collection.description,
         min_relevant=collection.min_relevant,
@@ -225,5 +222,5 @@ def grade_with_model(collection: Collection, name: str) -> list[GradingJob]:
     )
     if collection.grader_llm != chosen.grader_llm:
         named = replace(chosen, name=f"{collection.name} (graded by a very small model)")
-        change_settings(collection, named, by=by)
+        actions.change_settings(collection, named, by=by)
     return start_grading(collection, by=by, priority=GradingJob.Priority.LOW)

@@ -16,20 +16,18 @@ from django.utils import timezone
 
 from grading.support import JudgedCitations, Support
 from grading.types import MAX_RATING, MIN_RATING, Importance, ItemKind
+from rubricweb.accounts import roles
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.arena.actions import Ballot, VoteReason, change_arena, give_reason, next_battle, vote
 from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.banks.actions import add_item, retire_item, revise_item, weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns import actions as queue
+from rubricweb.campaigns import adjudication, leases, population
 from rubricweb.campaigns.actions import CampaignPlan, close_campaign, open_campaign
-from rubricweb.campaigns.adjudication import CellKey, decide
-from rubricweb.campaigns.leases import MOST_HELD, hand_back, take_missing
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Topic
 from rubricweb.demo.loading import account, grade
 from rubricweb.grades.human_models import HumanGrade
@@ -37,8 +35,8 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.models import Kind, Subject
+from rubricweb.support import labels
 from rubricweb.support.actions import label_citation
-from rubricweb.support.labels import cited
 from rubricweb.support.models import SupportEvent
 
 ASSESSORS = ("assessor", "colleague")
@@ -111,7 +109,7 @@ def begin_review(collection: Collection) -> None:
     """Begin a review by the same actions as in the browser."""
     bank = collection.banks.get()
     organizer = User.objects.get(username="organizer")
-    set_role(account("colleague"), collection, role=Role.ASSESSOR, by=organizer)
+    set_role(account("colleague"), collection, role=roles.Role.ASSESSOR, by=organizer)
     choice = _choice(bank, bank.collection.topics.all(), Campaign.Cells.COVER, size=FINISHED)
     plan = CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
     campaign = open_campaign(choice, plan, by=organizer, seed=SEED)
@@ -122,8 +120,8 @@ def begin_review(collection: Collection) -> None:
     _rate(campaign, strict, FINISHED, _nearly(near) | {cell.pk: (near[cell.pk] + 3) % 6 for cell in apart})
     _space_out(campaign, days=3)
     for cell in apart[:DECIDED]:
-        place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
-        decide(
+        place = adjudication.CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
+        adjudication.decide(
             place, rating=3, by=organizer, seen=0, reason="It says so in passing, and does not explain it."
         )
     close_campaign(campaign, by=organizer)
@@ -143,8 +141,8 @@ def _begin_campaign(bank: Bank, by: User) -> None:
     _space_out(campaign, days=1)
 
 
-def _choice(bank: Bank, topics: Iterable[Topic], cells: Campaign.Cells, *, size: int) -> Choice:
-    return Choice(
+def _choice(bank: Bank, topics: Iterable[Topic], cells: Campaign.Cells, *, size: int) -> population.Choice:
+    return population.Choice(
         bank=bank,
         topics=tuple(topics),
         kinds=frozenset({ItemKind.QUESTION, ItemKind.NUGGET}),
@@ -162,12 +160,12 @@ def _rate(campaign: Campaign, person: User, count: int, ratings: Mapping[int, in
     """Rate the next cells of the queue, as the page does."""
     rated = 0
     while rated < count:
-        take_missing(campaign, person, count=MOST_HELD)
+        leases.take_missing(campaign, person, count=leases.MOST_HELD)
         held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
         for turn in held.select_related("cell__campaign__collection")[: count - rated]:
             queue.rate(turn.cell, rating=ratings[turn.cell_id], by=person, seen=0, uid=uuid4())
             rated += 1
-    hand_back(campaign, person)
+    leases.hand_back(campaign, person)
 
 
 def _near_truth(cells: Iterable[CampaignCell]) -> dict[int, int]:
@@ -288,10 +286,10 @@ def vote_and_label(collection: Collection) -> None:
             _vote(next_battle(collection, by=person), tags, number, person)
         _space_out_votes(person)
         places = LABELLED[username]
-        order = cited(collection).in_random_order(JudgedCitations.FIRST)
+        order = labels.cited(collection).in_random_order(JudgedCitations.FIRST)
         run_of = {
             (answer.topic_id, md5): tags[answer.run_id]
-            for answer in cited(collection).answers
+            for answer in labels.cited(collection).answers
             for md5, _ in answer.sentences
         }
         for citation in order[places.start : places.stop]:

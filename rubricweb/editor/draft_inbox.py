@@ -14,11 +14,9 @@ from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
 from grading.types import ItemKind
-from rubricweb.banks import drafting
+from rubricweb.banks import drafting, secrecy
 from rubricweb.banks.draft_models import KINDS, Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
@@ -181,7 +179,7 @@ def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[Reques
     state = DraftRequest.State
     is_left = Q(state__in=(state.FAILED, state.CANCELLED), is_dismissed=False)
     rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_left, bank=bank, topic=topic)
-    shows_reply = sees_secrets(bank.collection_id)
+    shows_reply = secrecy.sees_secrets(bank.collection_id)
     return [
         RequestRow(
             row,
@@ -224,10 +222,10 @@ class DraftingForm(forms.Form):
         help_text="A model that the worker can reach. Empty: the default.",
     )
 
-    def options(self) -> DraftOptions:
+    def options(self) -> drafting.DraftOptions:
         fields = self.cleaned_data
         kind, llm = ItemKind(fields["kind"]), fields["llm"].strip()
-        return DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
+        return drafting.DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
 
 
 class AcceptForm(forms.Form):

@@ -15,7 +15,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades import visibility
+from rubricweb.grades import matrices, scoring, visibility
 from rubricweb.grades.configs import (
     default_min_grade,
     kinds_of,
@@ -25,9 +25,7 @@ from rubricweb.grades.configs import (
     threshold_note,
     within_scale,
 )
-from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.selectors import ON_ITEMS, graders, graders_of, scored_graders
 from rubricweb.grades.topic_ratings import Sheet, judged, separation
 
@@ -246,7 +244,7 @@ def passage_grades(
             by_kind.setdefault(config, []).append(item)
     grades: dict[int, int] = {}
     for config, fellows in by_kind.items():
-        matrix = topic_grades(config, pool, topic.pk).matrix
+        matrix = matrices.topic_grades(config, pool, topic.pk).matrix
         ratings = matrix.columns(tuple(item.revision.uid for item in fellows)).ratings[row].tolist()
         grades |= {item.pk: rating for item, rating in zip(fellows, ratings, strict=True)}
     hidden = visibility.hidden_cells(topic.collection_id)[topic.pk].graders
@@ -273,8 +271,8 @@ def item_figures(
     figures: dict[int, ItemFigures] = {}
     seen_ratings: list[Ratings] = []
     for config, fellows in by_grader.items():
-        uids: Uids = tuple(item.revision.uid for item in fellows)
-        ratings = topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
+        uids: scoring.Uids = tuple(item.revision.uid for item in fellows)
+        ratings = matrices.topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
         passage_pks = pool.by_topic[topic.pk].passage_pks
         unseen = visibility.mask(hidden, passage_pks, [item.revision_id for item in fellows])
         seen = np.where(unseen, HIDDEN, ratings)
@@ -344,9 +342,9 @@ class FiguresForm(forms.Form):
             self.rating, next((config for config in self.rating if config.pk == chosen), None)
         )
 
-    def measure_by(self, config: GraderConfig) -> MeasureSpec:
+    def measure_by(self, config: GraderConfig) -> scoring.MeasureSpec:
         """Return the default measure at the chosen threshold, limited to the grader's scale."""
-        return MeasureSpec(min_grade=within_scale(config, self.threshold))
+        return scoring.MeasureSpec(min_grade=within_scale(config, self.threshold))
 
 
 def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:

@@ -24,8 +24,7 @@ from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.editor.item_forms import MAX_WORDING
 from rubricweb.editor.items import PAGE
 from rubricweb.grades.configs import default_min_grade, kinds_of, planned_configs
-from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.price import ExpectedTime, dollars_of_wording, expected_time
+from rubricweb.grades.engine import monitor, price
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec, Scores, Uids, score_table
@@ -62,7 +61,7 @@ class Impact:
     passages: int
     known: int
     """Passages that are graded for this wording already."""
-    time: ExpectedTime | None
+    time: price.ExpectedTime | None
     """The expected time with all of the grader's prompts; None if unknown."""
     dollars: float | None
     """The estimated cost with all of them; None without a price."""
@@ -113,14 +112,16 @@ def impact_of(draft: UnsavedItem) -> Impact:
     )
     work = [(config, len(_to_grade(config, draft, pool))) for config in configs]
     prices = [
-        dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
+        price.dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
         for config in configs
     ]
     priced = [dollars for dollars in prices if dollars is not None]
     return Impact(
         passages=passages,
         known=already_graded,
-        time=expected_time([(config, cells) for config, cells in work if cells], monitor.workers().beats),
+        time=price.expected_time(
+            [(config, cells) for config, cells in work if cells], monitor.workers().beats
+        ),
         dollars=sum(priced) if priced else None,
         runs=len(pool.run_tags),
         could_move=could_move(draft, rating[0], pool) if rating else (),

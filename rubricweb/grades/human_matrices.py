@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from grading.types import MISSING, GradeMatrix, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool
-from rubricweb.grades import visibility
+from rubricweb.grades import verification, visibility
 from rubricweb.grades.human_models import Draw, HumanGrade, HumanStamp
 from rubricweb.grades.matrices import StampedCache, TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.verification import verdict_matrices
-from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int]
@@ -88,7 +86,7 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
     """
     graded = matrices(config, pool)
     if config.purpose == Purpose.VERIFY:
-        verdicts = verdict_matrices(config, pool)
+        verdicts = verification.verdict_matrices(config, pool)
         return {topic_id: _correct_verdicts(graded[topic_id], verdicts[topic_id]) for topic_id in graded}
     human = human_matrices(pool)
     return {topic_id: _correct(config.pk, graded[topic_id], human[topic_id]) for topic_id in graded}
@@ -110,12 +108,12 @@ def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
-def _visible(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
+def _visible(grades: HumanGrades, hidden: visibility.Hidden) -> HumanGrades:
     return _without(grades, hidden.named(hidden.ratings)) if hidden.ratings else grades
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
-def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
+def _without(grades: HumanGrades, cells: visibility.Names) -> HumanGrades:
     """Return the matrices as if nobody had rated these cells."""
     matrix, pool = grades.matrix, grades.pool
     hidden = visibility.mask_of(pool, matrix.item_ids, cells)

@@ -29,7 +29,6 @@ from rubricweb.core import packed
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.models import Grade, GraderConfig, MatrixSnapshot, MatrixStamp
-from rubricweb.grades.visibility import Hidden, Names
 
 CacheKey = TypeVar("CacheKey")
 Value = TypeVar("Value")
@@ -184,12 +183,12 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
     return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
-def _visible(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
+def _visible(grades: TopicGrades, hidden: visibility.Hidden) -> TopicGrades:
     return without(grades, hidden.named(hidden.graders)) if hidden.graders else grades
 
 
 @lru_cache(maxsize=CACHED_MATRICES)
-def without(grades: TopicGrades, cells: Names) -> TopicGrades:
+def without(grades: TopicGrades, cells: visibility.Names) -> TopicGrades:
     """Return a copy with these cells MISSING. Readers from whom cells are hidden have caches of their own."""
     matrix = grades.matrix
     hidden = visibility.mask_of(grades.pool, matrix.item_ids, cells)

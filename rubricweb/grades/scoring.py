@@ -30,10 +30,8 @@ from grading.measures.base import (
     Threshold,
     Weighed,
 )
-from grading.measures.cover import LabelMode, partial_grade
-from grading.statistics.influence import TIED_DECIMALS
+from grading.statistics import influence, mean_intervals
 from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
-from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
 from grading.types import MIN_RATING, Importance, Ratings, TrecEval
 from rubricweb.corpus.pools import CollectionPool, TopicPool
@@ -68,7 +66,7 @@ class MeasureSpec:
     name: str = registry.DEFAULT
     min_grade: int = MIN_GRADE.default
     cutoff: int = CUTOFF.default
-    mode: LabelMode = LabelMode.MAX
+    mode: cover.LabelMode = cover.LabelMode.MAX
     min_answers: int = MIN_ANSWERS.default
     relevant: int = 0
     """First relevant label; 0 for what follows from the mode."""
@@ -135,7 +133,7 @@ class MeasureSpec:
     @property
     def denominator(self) -> str:
         """Return the denominator of a measure of items."""
-        partial = partial_grade(self.min_grade)
+        partial = cover.partial_grade(self.min_grade)
         return self.formula.denominator.format(min_grade=self.min_grade, partial_grade=partial)
 
     @property
@@ -174,7 +172,7 @@ class MeasureSpec:
     @property
     def level(self) -> int:
         """Return the first label that counts as relevant; trec_eval's `level_for_rel`."""
-        return self.relevant or (self.min_grade if self.mode is LabelMode.MAX else 1)
+        return self.relevant or (self.min_grade if self.mode is cover.LabelMode.MAX else 1)
 
     @property
     def order(self) -> str:
@@ -203,7 +201,7 @@ class ScoreTable:
 
     def means(self) -> Scores:
         """Return the mean over the topics that count for each run, shape (runs,); NaN if none does."""
-        return mean_and_stderr(self.scores).mean
+        return mean_intervals.mean_and_stderr(self.scores).mean
 
 
 def score_table(
@@ -373,7 +371,10 @@ def span(first: int, last: int) -> str:
 @lru_cache(maxsize=CACHED_TABLES)
 def _tested(content: bytes, shape: tuple[int, int], test: PairedTest) -> tuple[Order, Scores]:
     scores = np.frombuffer(content).reshape(shape)
-    means, p = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS), pairwise_p(scores, test)
+    means, p = (
+        np.round(mean_intervals.mean_and_stderr(scores).mean, influence.TIED_DECIMALS),
+        pairwise_p(scores, test),
+    )
     return order(means, p), p
 
 

@@ -16,8 +16,7 @@ from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item
-from rubricweb.core.database import LOOKED_UP
-from rubricweb.core.http import HtmxRequest
+from rubricweb.core import database, http
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import kinds_of
@@ -228,8 +227,8 @@ def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]
     """Yield (collection, number of grades) to be added up, negative for passages that count nowhere."""
     yield from grades.values_list("topic__collection").annotate(Count("pk"))
     for topic, passages in pools.left_out.items():
-        for start in range(0, len(passages), LOOKED_UP):
-            away = grades.filter(topic=topic, passage__in=passages[start : start + LOOKED_UP])
+        for start in range(0, len(passages), database.LOOKED_UP):
+            away = grades.filter(topic=topic, passage__in=passages[start : start + database.LOOKED_UP])
             for collection, count in away.values_list("topic__collection").annotate(Count("pk")):
                 yield collection, -count
 
@@ -250,7 +249,7 @@ def _pools(collections: list[Collection]) -> _Pools:
 
 
 @require_safe
-def collections(request: HtmxRequest) -> HttpResponse:
+def collections(request: http.HtmxRequest) -> HttpResponse:
     """List the user's collections, for the menu of the bar."""
     listed = Collection.objects.visible_to(request.user).order_by("name")
     return render(request, "home/collections.html", {"collections": listed})

@@ -28,9 +28,7 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.home.collections import CollectionCard, cards, cards_of
 from rubricweb.home.todo import OpenWork, WaitingTask, open_work, waiting_for
 from rubricweb.home.work import work_of
-from rubricweb.leaderboards.board.provenance import measure_name
-from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.board.sentences import headline
+from rubricweb.leaderboards.board import provenance, selectors, sentences
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.review.models import Flag
@@ -318,10 +316,10 @@ def _first_runs(collection: Collection) -> Context:
     form = BoardForm({}, collection=collection)
     if not form.graders or not form.is_valid():
         return {}
-    first_board = board(form.spec)
+    first_board = selectors.board(form.spec)
     if not first_board.rows:
         return {}
-    sentence = headline(first_board.top, first_board.n_topics)
+    sentence = sentences.headline(first_board.top, first_board.n_topics)
     compare = reverse("leaderboards:compare", args=[collection.slug])
     first = first_board.top.first if first_board.top else ()
     rows = [
@@ -336,7 +334,10 @@ def _first_runs(collection: Collection) -> Context:
         for row in first_board.rows[:BOARD_RUNS]
     ]
     plot = dot_rows(
-        rows, name="first-runs", sentence=f"The first {len(rows)} runs", axis=measure_name(form.spec)
+        rows,
+        name="first-runs",
+        sentence=f"The first {len(rows)} runs",
+        axis=provenance.measure_name(form.spec),
     )
     return {"first_runs": plot, "headline": sentence, "n_further": len(first_board.rows) - len(rows)}
 

@@ -15,7 +15,6 @@ from django.urls import reverse
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.draft_models import Draft
 from rubricweb.campaigns.conflicts import Query
 from rubricweb.campaigns.leases import LAPSED, NEW
@@ -109,7 +108,7 @@ class Waiting:
         return sum(task.count for task in self.tasks)
 
 
-def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
+def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> Waiting:
     """Return the person's tasks, cells to rate first, and what is open in the collections."""
     by_pk = {collection.pk: collection for collection in held}
     holding = partial(_holding, held)
@@ -126,7 +125,7 @@ def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
     return Waiting(tuple(tasks), work)
 
 
-def _holding(held: Mapping[Collection, Role], needed: Role) -> list[Collection]:
+def _holding(held: Mapping[Collection, roles.Role], needed: roles.Role) -> list[Collection]:
     return [collection for collection, role in held.items() if role.includes(needed)]
 
 

@@ -16,12 +16,10 @@ from django.views.decorators.http import require_safe
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
+from rubricweb.core import http, reader
 from rubricweb.core.forms import ChipForm, offer_choices
-from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.core.reader import everything
-from rubricweb.corpus.access import collection_for
+from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection, Subtopic
-from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
@@ -190,7 +188,7 @@ def _missing_behind(
     hidden = [pk for pk, missing in visibility.hidden_cells(collection.pk).items() if missing.graders]
     if not hidden:
         return {}
-    with everything():
+    with reader.everything():
         by_config = {config.pk: matrices(config, collection_pool(collection)) for config in rater.configs}
     missing = {}
     for pk in hidden:
@@ -249,9 +247,9 @@ class TopicsForm(ChipForm, GraderForm):
 
 
 @require_safe
-def collection(request: HtmxRequest, slug: str) -> HttpResponse:
+def collection(request: http.HtmxRequest, slug: str) -> HttpResponse:
     """Show a collection's topics in one bank, with a summary of their grades."""
-    place = collection_for(request.user, slug)
+    place = access.collection_for(request.user, slug)
     form = TopicsForm(request.GET)
     context = {
         "collection": place,
@@ -266,11 +264,11 @@ def collection(request: HtmxRequest, slug: str) -> HttpResponse:
     if bank is None:
         context["topics"] = place.topics.order_by("position", "pk")[:PAGE_TOPICS]
         if roles.holds(request.user, place, roles.TO_SEE_RUNS):
-            context["official"] = [(board, _best_first(board)) for board in official_boards(place)]
-    return page_or_part(request, "home/collection.html", context, part="topics")
+            context["official"] = [(board, _best_first(board)) for board in official.official_boards(place)]
+    return http.page_or_part(request, "home/collection.html", context, part="topics")
 
 
-def _best_first(board: Official) -> list[tuple[str, float]]:
+def _best_first(board: official.Official) -> list[tuple[str, float]]:
     return sorted(board.values.items(), key=lambda row: row[1], reverse=not board.is_rank)
 
 

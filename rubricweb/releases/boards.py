@@ -14,11 +14,9 @@ from typing import Any
 
 from grading.arrays import none_if_nan, undefined_last
 from grading.errors import BadFormat
-from grading.formats.reading import text_lines
+from grading.formats import reading, trec
 from grading.formats.tables import DataTable, Value, tsv_lines
-from grading.formats.trec import qrels_lines
-from grading.measures import registry
-from grading.measures.cover import LabelMode
+from grading.measures import cover, registry
 from grading.types import Purpose, Qrel
 from rubricweb import __version__
 from rubricweb.campaigns import agreement as assessors
@@ -26,17 +24,13 @@ from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.exports import selectors
 from rubricweb.exports import selectors as labels
+from rubricweb.grades import human_matrices, scoring, visibility
 from rubricweb.grades.configs import default_min_grade, kinds_of
-from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, graders, scored_graders
-from rubricweb.grades.visibility import visible_human_grades
-from rubricweb.leaderboards import agreement_tables
-from rubricweb.leaderboards.agreement import agreements, labellers
-from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, files, lookup, provenance
-from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards import agreement, agreement_tables
+from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, certainty, files, lookup, provenance
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, labelled_heat_map
 from rubricweb.releases.parts import Contents, Part, ReleaseFile, counted, text_file
@@ -57,7 +51,7 @@ def board_specs(collection: Collection) -> list[BoardSpec]:
         is_direct = row.config.purpose == Purpose.DIRECT
         for bank in [None] if is_direct else banks_graded_by(row.config, collection):
             name = registry.DEFAULT_OF_LABELS if is_direct else registry.DEFAULT
-            measure = MeasureSpec(name, default_min_grade(row.config))
+            measure = scoring.MeasureSpec(name, default_min_grade(row.config))
             spec = BoardSpec(collection, row.config, bank, kinds_of(row.config), measure)
             specs.append(_with_columns(spec))
     return specs
@@ -83,13 +77,17 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
     for spec, stem in _stems(contents.collection, _qrels_stem):
         rated = HumanGrade.objects.filter(topic__collection=contents.collection)
         for source in (
-            list(Source) if visible_human_grades(rated, contents.collection.pk).exists() else [Source.GRADER]
+            list(human_matrices.Source)
+            if visibility.visible_human_grades(rated, contents.collection.pk).exists()
+            else [human_matrices.Source.GRADER]
         ):
-            for mode in LabelMode:
+            for mode in cover.LabelMode:
                 variant = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
                 qrels = list(labels.qrels(variant))
                 if qrels:
-                    name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
+                    name = "_".join(
+                        filter(None, (stem, "" if source is human_matrices.Source.GRADER else source, mode))
+                    )
                     about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
                     yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, qrels))
 
@@ -121,8 +119,8 @@ def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
         rows = [DotRow(row.run_tag, row.score, row.low, row.high) for row in leaderboard.rows]
         drawn = dot_rows(rows, name=stem, sentence=contents.title, axis=label).file
         about = f"the runs by {label} with 95 % intervals over topics"
-        yield text_file(f"figures/{stem}.svg", about, partial(text_lines, drawn))
-        scored = scored_board(spec)
+        yield text_file(f"figures/{stem}.svg", about, partial(reading.text_lines, drawn))
+        scored = certainty.scored_board(spec)
         means = scored.means.tolist()
         places = sorted(
             range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run])
@@ -134,7 +132,9 @@ def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
         topics = [topic.query_id for topic in scored.base.pool.topics]
         by_topic = labelled_heat_map(by_topic_rows, topics, name="topics", sentence=f"{label} by topic").file
         yield text_file(
-            f"figures/{stem}_topics.svg", f"{label} of each run on each topic", partial(text_lines, by_topic)
+            f"figures/{stem}_topics.svg",
+            f"{label} of each run on each topic",
+            partial(reading.text_lines, by_topic),
         )
 
 
@@ -142,10 +142,14 @@ def agreement_files_of(contents: Contents) -> Iterator[ReleaseFile]:
     """Yield the agreement of graders with human judgments, and of assessors with each other."""
     collection = contents.collection
     configs = [row.config for row in scored_graders(collection)]
-    pairs = labellers(collection, configs, list(collection.banks.all())) if _judgments(collection) else []
+    pairs = (
+        agreement.labellers(collection, configs, list(collection.banks.all()))
+        if _judgments(collection)
+        else []
+    )
     if pairs:
         least, relevant = default_min_grade(configs[0]), collection.min_relevant
-        table = agreement_tables.table(agreements(pairs), min_grade=least, min_relevant=relevant)
+        table = agreement_tables.table(agreement.agreements(pairs), min_grade=least, min_relevant=relevant)
         about = "labels of graders against the human judgments, with Cohen's kappa"
         yield text_file("agreement/graders.tsv", about, partial(tsv_lines, _without_keys(table, configs)))
     rated = assessors.agreement(collection, None)
@@ -164,7 +168,7 @@ def _qrels_lines(qrels: list[Qrel]) -> list[str]:
     lines: list[str] = []
     for qrel in qrels:
         try:
-            lines += qrels_lines([qrel])
+            lines += trec.qrels_lines([qrel])
         except BadFormat:
             continue
     return lines
@@ -302,7 +306,7 @@ def _size(contents: Contents) -> str:
 
 
 def _size_of_qrels(contents: Contents) -> str:
-    return counted(len(LabelMode) * len(board_specs(contents.collection)), "file")
+    return counted(len(cover.LabelMode) * len(board_specs(contents.collection)), "file")
 
 
 QRELS = Part("qrels", "Qrels", "Labels of every mode that the exports have.", qrels_files, _size_of_qrels)

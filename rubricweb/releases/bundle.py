@@ -26,9 +26,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
 from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import MatrixStamp
-from rubricweb.grades.visibility import Refused
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.leaderboards.actions import Document, document_of, publish_document
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.models import PublicBoard
@@ -222,7 +220,7 @@ def _digest(path: Path) -> str:
 logger = logging.getLogger(__name__)
 
 
-def write(lease: Lease[Release]) -> None:
+def write(lease: leases.Lease[Release]) -> None:
     """Write the zip, then publish. A worker that lost its lease publishes nothing."""
     release = lease.work
     options_of = ReleaseOptions(**{name: getattr(release, name) for name in CHOSEN})
@@ -231,19 +229,19 @@ def write(lease: Lease[Release]) -> None:
 
     def note(doing: str, done: int) -> None:
         if not lease.held().update(doing=doing, done=done):
-            raise LeaseLost
+            raise leases.LeaseLost
         events.publish(release.collection.channel, "progress")
 
     try:
         written = write_release(contents, release.path, note=note)
-    except (Refused, ChangedMeanwhile) as error:
+    except (visibility.Refused, ChangedMeanwhile) as error:
         leases.fail(lease, error=str(error))
         return
     _finish(lease, contents, written)
     logger.info("release %s: %d files, %d bytes", release.pk, len(written.files), written.size)
 
 
-def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) -> None:
+def _finish(lease: leases.Lease[Release], contents: Contents, written: WrittenRelease) -> None:
     with contents.names.reading():
         left_out = [remark.text for remark in readme.left_out(contents)]
         frozen = _documents(contents) if lease.work.freezes_boards else []

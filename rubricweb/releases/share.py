@@ -15,21 +15,15 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, page_or_part, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
-from rubricweb.exports.views import FlagsExportForm
+from rubricweb.exports import selectors, views
 from rubricweb.grades import visibility
-from rubricweb.grades.visibility import Refused, refuse_sums
 from rubricweb.home.home import Checklist, checklist_of
+from rubricweb.leaderboards import board_page, public
 from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import files
-from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-from rubricweb.leaderboards.public import PublishForm
-from rubricweb.releases import access, actions, readme
-from rubricweb.releases.bundle import PARTS
+from rubricweb.releases import access, actions, bundle, parts, readme
 from rubricweb.releases.models import Release
-from rubricweb.releases.parts import Names, Part, ReleaseOptions, contents_of
-from rubricweb.releases.readme import Remark
 
 PAGE = "releases/share.html"
 SHOWN_LOSSES = 500
@@ -81,8 +75,8 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
         "form": form,
         "labels": labels,
         "is_valid": is_valid,
-        "flags_form": FlagsExportForm(auto_id="flags_%s"),
-        "one_way": ONE_WAY,
+        "flags_form": views.FlagsExportForm(auto_id="flags_%s"),
+        "one_way": selectors.ONE_WAY,
     }
     context |= _files(collection, form, labels) if is_valid else {}
     if roles.holds(request.user, collection, roles.TO_ORGANIZE):
@@ -93,14 +87,14 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
     response = page_or_part(request, PAGE, context | dict(opened or {}), part="share")
     is_refused = bool(form.graders) and not is_valid
     response.status_code = 422 if is_post or is_refused else 200
-    return refused(response) if is_refused else response
+    return board_page.refused(response) if is_refused else response
 
 
 def _for_organizers(
     request: HtmxRequest, collection: Collection, form: BoardForm, is_valid: bool
 ) -> HttpResponse | dict[str, object]:
     """Return the forms of a public board and of a release; the answer, where one of them was made."""
-    board = PublishForm(
+    board = public.PublishForm(
         _submitted(request, "board"), initial={"title": f"Leaderboard of {collection}"}, auto_id="publish_%s"
     )
     unsaved = Release(collection=collection, title=collection.name)
@@ -109,7 +103,7 @@ def _for_organizers(
     if release.is_bound and release.is_valid() and not contents.refusal:
         return redirect(actions.start_release(release.save(commit=False), by=request.user))
     if board.is_bound and is_valid and board.is_valid():
-        made = board.publish(collection, query=query_of(form), by=request.user)
+        made = board.publish(collection, query=board_page.query_of(form), by=request.user)
         if made:
             frozen = " and frozen" if made.is_frozen else ""
             messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
@@ -129,10 +123,10 @@ def _submitted(request: HtmxRequest, make: str) -> QueryDict | None:
 
 def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[str, object]:
     return {
-        "query": query_of(form),
-        "labels_query": query_of(labels),
-        "summary": qrels_summary(labels.spec),
-        "file_name": qrels_name(labels.spec),
+        "query": board_page.query_of(form),
+        "labels_query": board_page.query_of(labels),
+        "summary": selectors.qrels_summary(labels.spec),
+        "file_name": selectors.qrels_name(labels.spec),
         "shown": SHOWN_LOSSES,
         "board_losses": files.LOSSES,
     }
@@ -146,7 +140,7 @@ def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     context = {
         "opened": row,
         "parts": parts_of(row),
-        "total": len(PARTS),
+        "total": len(bundle.PARTS),
         "boards": row.boards.all(),
     }
     if request.htmx.target == "release":
@@ -167,7 +161,7 @@ def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpRespon
 def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     """Download which made-up name is whose."""
     row = access.release_for(request.user, slug, release_id)
-    lines = Names(**row.names).lines()
+    lines = parts.Names(**row.names).lines()
     response = HttpResponse("".join(f"{line}\n" for line in lines), content_type="text/tab-separated-values")
     response["Content-Disposition"] = f'attachment; filename="{slug}-names.tsv"'
     return response
@@ -186,7 +180,7 @@ def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class PreviewRow:
-    part: Part
+    part: parts.Part
     size: str
 
 
@@ -196,7 +190,7 @@ class Preview:
 
     rows: list[PreviewRow]
     checklist: Checklist
-    left_out: list[Remark]
+    left_out: list[readme.Remark]
     refusal: str
     """Why no release can be made now; empty if one can."""
 
@@ -213,14 +207,17 @@ class PartFiles:
 
 def preview(collection: Collection) -> Preview:
     """Preview a release with the runs, so that their number shows before the form takes them."""
-    contents, checklist = contents_of(collection, ReleaseOptions(has_runs=True)), checklist_of(collection)
+    contents, checklist = (
+        parts.contents_of(collection, parts.ReleaseOptions(has_runs=True)),
+        checklist_of(collection),
+    )
     with contents.names.reading():
         try:
-            refuse_sums(collection)
+            visibility.refuse_sums(collection)
             refusal = ""
-        except Refused as error:
+        except visibility.Refused as error:
             refusal = str(error)
-        rows = [PreviewRow(part, part.size(contents)) for part in PARTS]
+        rows = [PreviewRow(part, part.size(contents)) for part in bundle.PARTS]
         return Preview(rows, checklist, readme.left_out(contents), refusal)
 
 
@@ -231,7 +228,7 @@ def releases(collection: Collection) -> list[Release]:
 
 
 def parts_of(release: Release) -> list[PartFiles]:
-    titles = {part.name: part.title for part in PARTS}
+    titles = {part.name: part.title for part in bundle.PARTS}
     order = list(titles)
     files = sorted(release.files, key=lambda file: (order.index(file["part"]), file["name"]))
     return [

@@ -20,7 +20,7 @@ from rubricweb.banks.models import Item
 from rubricweb.campaigns.actions import undo_in_grid
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.models import Passage
-from rubricweb.grades import human_ratings
+from rubricweb.grades import human_ratings, verification, visibility
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.human_ratings import (
@@ -34,8 +34,6 @@ from rubricweb.grades.human_ratings import (
 )
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import GraderForm, Rater, raters
-from rubricweb.grades.verification import verdicts_on
-from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.grid import INSET, GridForm, address_kept, inset_frame
@@ -128,12 +126,12 @@ def cell_ratings(item: Item, passage: Passage, reader: User, rater: Rater) -> Ce
     events: list[HumanGrade] | list[AnswerVerdict]
     last: HumanGrade | AnswerVerdict | None
     if rater.verifies and config:
-        events = verdicts_on(cell, config)
+        events = verification.verdicts_on(cell, config)
         last = next((event for event in events if event.by_id == reader.pk), None)
     else:
         events, last = latest(cell), latest_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
-    hidden = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
+    hidden = visibility.hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
     others = (
         [] if hidden.ratings else [row for row in events if row.by_id != reader.pk and not row.is_withdrawn]
     )
@@ -169,7 +167,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
         return _respond(request, place, Saving(None, refusal=UnfitRating(form.why)))
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
-    is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
+    is_blind = visibility.hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
     before = None if is_blind else displayed_rating(item, passage, rater, _source(request))
     return _save(request, place, form, partial(human_ratings.rate_cell, displayed=before))
 

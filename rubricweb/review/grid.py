@@ -36,9 +36,8 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.bank import bank_page, topic_frame
 from rubricweb.editor.what_if import WhatIf, what_if
+from rubricweb.grades import scoring, topic_ratings
 from rubricweb.grades.raters import KINDS, GraderForm, Rater, covered_from, raters, select_at_once
-from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.models import Flag, FlagEvent, SavedView
 from rubricweb.review.selectors import (
     GROUPS,
@@ -116,7 +115,7 @@ def item_card(
     relevant, not_relevant = graded & sheet.relevant, graded & sheet.not_relevant
     item = bank.items.select_related("revision", "topic", "bank__collection").get(pk=column.pk)
     config = rater.rating_config(column.kind)
-    measure = MeasureSpec(min_grade=int(sheet.min_grades[column.at]))
+    measure = scoring.MeasureSpec(min_grade=int(sheet.min_grades[column.at]))
     counts = [
         (grade, int((relevant & (ratings == grade)).sum()), int((not_relevant & (ratings == grade)).sum()))
         for grade in range(sheet.highest + 1)
@@ -150,7 +149,7 @@ def _named(grid: TopicGrid, name: str) -> GridColumn | None:
     return next((column for column in grid.items if column.pk == parse_id(name)), None)
 
 
-def _wrongly(grid: TopicGrid, ratings: Ratings, mask: Mask) -> tuple[WronglyCovered, ...]:
+def _wrongly(grid: TopicGrid, ratings: Ratings, mask: topic_ratings.Mask) -> tuple[WronglyCovered, ...]:
     rows = sorted(np.flatnonzero(mask).tolist(), key=lambda row: (-ratings[row], row))[:SHOWN_PASSAGES]
     pool = grid.pool
     excerpt_by_pk = excerpts(pool.passage_pks[row] for row in rows)

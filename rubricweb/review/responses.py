@@ -19,21 +19,19 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Response
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades import visibility
+from rubricweb.grades import topic_ratings, visibility
 from rubricweb.grades.raters import GraderForm, Rater, covered_from, raters
-from rubricweb.grades.topic_ratings import ratings_of
-from rubricweb.review import access
+from rubricweb.review import access, selectors
 from rubricweb.review.grid import INSET, inset_frame
-from rubricweb.review.selectors import GridQuery
+from rubricweb.review.selectors import window
 from rubricweb.review.selectors.grid import columns_for, graded_by_kind
-from rubricweb.review.selectors.window import GridColumn
 
 
 @dataclass(frozen=True, slots=True)
 class RatedItem:
     """An item that a passage covers."""
 
-    item: GridColumn
+    item: window.GridColumn
     rating: int
     href: str
     """The cell's page."""
@@ -58,7 +56,7 @@ class AnswerRow:
 class CoveredItem:
     """An item of the bank, and the numbers of the rows that cover it."""
 
-    item: GridColumn
+    item: window.GridColumn
     rows: tuple[int, ...]
 
 
@@ -86,14 +84,14 @@ def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) ->
     """Return the response by the grades of `rater` that the reader may see."""
     pool = collection_pool(bank.collection).only(response.topic_id)
     topic = pool.topics[0]
-    items = columns_for(bank, response.topic, rater, GridQuery())
+    items = columns_for(bank, response.topic, rater, selectors.GridQuery())
     columns = tuple(item.column for item in items)
     graded = graded_by_kind(pool, response.topic, rater)
     sheet = _Sheet(
         bank,
         response,
         items,
-        ratings_of(graded, columns, len(topic.doc_ids)),
+        topic_ratings.ratings_of(graded, columns, len(topic.doc_ids)),
         topic.row_of,
         topic.passage_pks,
         np.array([rater.can_grade(column) for column in columns], dtype=np.bool_),
@@ -118,7 +116,7 @@ class _Sheet:
 
     bank: Bank
     response: Response
-    items: list[GridColumn]
+    items: list[window.GridColumn]
     ratings: Ratings
     row_of: dict[str, int]
     passage_pks: tuple[int, ...]

@@ -17,8 +17,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus import actions as run_actions
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.jobs import queue
-from rubricweb.jobs.worker import work_on
+from rubricweb.jobs import queue, worker
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
 from rubricweb.webhooks import actions as webhooks
@@ -195,7 +194,7 @@ def start_check(submission: Submission) -> Submission:
 
 def _begin_check(submission: Submission) -> Submission:
     if _is_small(submission):
-        work_on("submission", submission.pk)
+        worker.work_on("submission", submission.pk)
     else:
         queue.enqueue([submission])
     submission.refresh_from_db()

@@ -20,14 +20,12 @@ from grading.formats.reading import MAX_HELD_BYTES, lines
 from grading.segmentation import PassagesOf
 from grading.submissions import Inspection, Rules, Severity, inspect_file
 from grading.submissions.rules import RetrievalRules
-from rubricweb.core import audit
-from rubricweb.core.database import LOOKED_UP
+from rubricweb.core import audit, database
+from rubricweb.corpus import convert
 from rubricweb.corpus.actions import empty_run
-from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
 from rubricweb.submissions.actions import NotTaken
 from rubricweb.submissions.files import MOST_EACH, Group, error, findings_as_json, grouped, total, warning
@@ -51,8 +49,8 @@ def documents_of(call: Call, path: Path) -> Container[str] | None:
 def _held(collection: Collection, path: Path) -> set[str]:
     """Return the documents of a TREC run that the collection has."""
     ranked, held = sorted(set(_ranked(path))), set[str]()
-    for start in range(0, len(ranked), LOOKED_UP):
-        some = collection.passages.filter(doc_id__in=ranked[start : start + LOOKED_UP])
+    for start in range(0, len(ranked), database.LOOKED_UP):
+        some = collection.passages.filter(doc_id__in=ranked[start : start + database.LOOKED_UP])
         held.update(some.values_list("doc_id", flat=True))
     return held
 
@@ -120,7 +118,7 @@ class Refused(Exception):
         super().__init__(group.category)
 
 
-def check(lease: Lease[Submission]) -> None:
+def check(lease: leases.Lease[Submission]) -> None:
     """End the work with a run, or with what is wrong and nothing imported."""
     submission = lease.work
     try:
@@ -163,7 +161,7 @@ def report_on(submission: Submission, path: Path) -> Report:
     inspection = inspect_file(
         path,
         rules_of_call(call),
-        [topic_entry(topic) for topic in call.collection.topics.all()],
+        [convert.topic_entry(topic) for topic in call.collection.topics.all()],
         corpus=documents_of(call, path),
         most_each=MOST_EACH,
     )
@@ -248,7 +246,7 @@ def _own_run(submission: Submission, run_tag: str) -> Run | None:
     return latest.run if latest else None
 
 
-def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
+def _take(lease: leases.Lease[Submission], report: Report, path: Path) -> None:
     """Import the file as a run in state submitted. Raises Refused, with nothing imported."""
     submission = lease.work
 
@@ -297,7 +295,7 @@ def _import_files(call: Call, path: Path) -> ImportFiles:
 
 
 @transaction.atomic
-def _refuse(lease: Lease[Submission], report: Report) -> None:
+def _refuse(lease: leases.Lease[Submission], report: Report) -> None:
     submission = lease.work
     fields = report.as_fields(submission) | {"outcome": Submission.Outcome.REFUSED}
     leases.finish(lease, **fields)

@@ -15,11 +15,9 @@ from pathlib import Path
 from django.conf import settings
 
 from grading.errors import BadFormat
-from grading.submissions import Finding, Severity
-from grading.submissions.rules import CATEGORIES
+from grading.submissions import Finding, Severity, rules
 from rubricweb.core.forms import write_chunks
-from rubricweb.imports import zips
-from rubricweb.imports.staging import file_name, shown_name
+from rubricweb.imports import staging, zips
 from rubricweb.submissions.models import Submission
 
 INCOMING = "incoming-"
@@ -36,12 +34,12 @@ OWN_CATEGORIES = {
     "not_imported": "what the collection cannot store",
 }
 """Category -> what it means, for what the collection says beside the rules of the track."""
-MEANINGS = CATEGORIES | OWN_CATEGORIES
+MEANINGS = rules.CATEGORIES | OWN_CATEGORIES
 
 
 def path_of(submission: Submission) -> Path:
     """Return each file has a folder of its own, named by its key, so that no name leads anywhere."""
-    return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / file_name(submission.name)
+    return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / staging.file_name(submission.name)
 
 
 def is_here(submission: Submission) -> bool:
@@ -69,7 +67,7 @@ def incoming(name: str, chunks: Iterable[bytes]) -> Iterator[Incoming]:
     with tempfile.TemporaryDirectory(dir=folder, prefix=INCOMING) as own:
         path = Path(own) / "file"
         size, digest = write_chunks(path, chunks)
-        yield Incoming(path, shown_name(name), size, digest)
+        yield Incoming(path, staging.shown_name(name), size, digest)
 
 
 def keep(submission: Submission, file: Incoming) -> None:
@@ -94,7 +92,7 @@ def unpacked(path: Path, *, name: str) -> Iterator[Path]:
     if len(entries) != 1:
         raise BadFormat(f"the zip has {len(entries):,} files, expected one, the run")
     with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="submission-") as folder:
-        target = Path(folder) / file_name(entries[0])
+        target = Path(folder) / staging.file_name(entries[0])
         with target.open("wb") as stream:
             stream.writelines(zips.chunks(path, entries[0], name=name))
         yield target

@@ -14,13 +14,10 @@ from standardwebhooks import Webhook
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.core import audit
-from rubricweb.core.servers import is_set_up, mail
+from rubricweb.core import audit, servers
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease
 from rubricweb.webhooks import sending
 from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
-from rubricweb.webhooks.sending import HttpAnswer
 
 WAITS = tuple(
     dt.timedelta(seconds=seconds)
@@ -45,14 +42,14 @@ def mail_organizers(endpoint: Endpoint, why: str) -> None:
     held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
     recipients = User.objects.filter(is_active=True, **held).exclude(email="")
     mailed = sorted(set(recipients.values_list("email", flat=True)))
-    if not mailed or not is_set_up():
+    if not mailed or not servers.is_set_up():
         return
     context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
     text = render_to_string("webhooks/turned_off_mail.txt", context)
     subject = f"A webhook of {endpoint.collection} was turned off"
     for email in mailed:
         about = f"webhook {endpoint.pk}: a notice"
-        mail(email, subject, text, about=about)
+        servers.mail(email, subject, text, about=about)
 
 
 logger = logging.getLogger(__name__)
@@ -64,7 +61,7 @@ class Outcome:
 
     at: dt.datetime
     seconds: float
-    answer: HttpAnswer | None
+    answer: sending.HttpAnswer | None
     error: str
     """Empty for a success."""
 
@@ -80,7 +77,7 @@ def headers_of(message: Message, endpoint: Endpoint, at: dt.datetime) -> dict[st
     }
 
 
-def deliver(lease: Lease[Delivery]) -> None:
+def deliver(lease: leases.Lease[Delivery]) -> None:
     """Try once. Raises LeaseLost where another worker has it meanwhile."""
     message = lease.work.message
     endpoint = lease.work.endpoint
@@ -97,13 +94,13 @@ def deliver(lease: Lease[Delivery]) -> None:
     logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
 
 
-def _refused(answer: HttpAnswer) -> str:
+def _refused(answer: sending.HttpAnswer) -> str:
     redirected = " Redirects are not followed." if 300 <= answer.status < 400 else ""
     return f"Answered with status {answer.status}.{redirected}"
 
 
 @transaction.atomic
-def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
+def _save(lease: leases.Lease[Delivery], outcome: Outcome) -> None:
     endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=lease.work.endpoint_id)
     answer = outcome.answer
     DeliveryAttempt.objects.create(
@@ -125,7 +122,7 @@ def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
     endpoint.save(update_fields=["failing_since", "failures", "rests_until", "state"])
 
 
-def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:
+def _rest(failures: int, answer: sending.HttpAnswer | None) -> dt.timedelta:
     requested = answer.retry_after if answer else ""
     if requested.isdecimal() and len(requested) < 10:
         return min(dt.timedelta(seconds=int(requested)), LONGEST_ASKED_REST)
@@ -133,7 +130,7 @@ def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:
     return min(SHORTEST_REST * (1 << doublings), LONGEST_REST)
 
 
-def _try_again(lease: Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> None:
+def _try_again(lease: leases.Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> None:
     """Schedule another try; or give up, and turn the endpoint off if it is gone or failed for days."""
     tries = lease.work.tries + 1
     is_gone = outcome.answer is not None and outcome.answer.status == GONE

@@ -19,11 +19,8 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.webhooks import access, actions
-from rubricweb.webhooks.actions import WebhookFields
-from rubricweb.webhooks.deliveries import headers_of
+from rubricweb.webhooks import access, actions, deliveries, sending
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, DeliveryAttempt, Endpoint
-from rubricweb.webhooks.sending import BadAddress, target_of
 
 LISTED = 50
 """Deliveries on a page of the log."""
@@ -46,15 +43,15 @@ class SentRequest:
 
 
 def _headers(delivery: Delivery, attempt: DeliveryAttempt) -> dict[str, str]:
-    headers = headers_of(delivery.message, delivery.endpoint, attempt.at)
+    headers = deliveries.headers_of(delivery.message, delivery.endpoint, attempt.at)
     return {name: value for name, value in headers.items() if name != "webhook-signature"}
 
 
 def check_address(text: str) -> None:
     """Raise ValidationError if messages cannot be sent to this address."""
     try:
-        target_of(text)
-    except BadAddress as error:
+        sending.target_of(text)
+    except sending.BadAddress as error:
         raise ValidationError(str(error)) from error
 
 
@@ -86,8 +83,8 @@ class WebhookForm(forms.Form):
         return cls(submitted, initial=current)
 
     @property
-    def chosen(self) -> WebhookFields:
-        return WebhookFields(**self.cleaned_data)
+    def chosen(self) -> actions.WebhookFields:
+        return actions.WebhookFields(**self.cleaned_data)
 
 
 class ReplayForm(forms.Form):

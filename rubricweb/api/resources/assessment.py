@@ -32,17 +32,16 @@ from rubricweb.api.resources import (
 from rubricweb.banks.models import Item
 from rubricweb.campaigns import access as campaign_access
 from rubricweb.campaigns import actions as campaign_actions
+from rubricweb.campaigns import new_campaign
 from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.new_campaign import Preview, preview_of
 from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
 from rubricweb.review import access as flag_access
-from rubricweb.review.flags import STATES, State, members_who_answer
+from rubricweb.review.flags import STATES, State, members_who_answer, views
 from rubricweb.review.flags import actions as flag_actions
-from rubricweb.review.flags.views import MAX_TEXT
 from rubricweb.review.models import Flag, FlagEvent, Kind
 
 CAMPAIGN_WRITES = {"POST": Token.Scope.ORGANIZE}
@@ -127,7 +126,7 @@ class NewCampaign(serializers.Serializer[Any]):
     )
 
 
-class CampaignPreview(serializers.Serializer[Preview]):
+class CampaignPreview(serializers.Serializer[new_campaign.Preview]):
     """What the campaign would ask of people."""
 
     cells = serializers.IntegerField()
@@ -151,7 +150,7 @@ class CampaignPreview(serializers.Serializer[Preview]):
         help_text="Of the interval of most runs' estimates, about; null where it is not known before.",
     )
 
-    def get_close_pairs(self, plan: Preview) -> int:
+    def get_close_pairs(self, plan: new_campaign.Preview) -> int:
         return len(plan.pairs)
 
 
@@ -188,7 +187,9 @@ class CampaignPlan(Resource):
         collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign)
         form = _form(collection, fields)
         everybody = members_who_rate(collection).count()
-        plan = preview_of(form.choice, form.plan, everybody=everybody, seconds=fields.get("seconds"))
+        plan = new_campaign.preview_of(
+            form.choice, form.plan, everybody=everybody, seconds=fields.get("seconds")
+        )
         return Response(CampaignPreview(plan).data)
 
 
@@ -281,7 +282,7 @@ class NewFlag(serializers.Serializer[Any]):
     item = serializers.IntegerField(required=False, help_text="The id of an item.")
     passage = serializers.IntegerField(required=False, help_text="The id of a passage of its pool.")
     kind = serializers.ChoiceField(choices=Flag.Kind.choices)
-    text = serializers.CharField(default="", allow_blank=True, max_length=MAX_TEXT)
+    text = serializers.CharField(default="", allow_blank=True, max_length=views.MAX_TEXT)
     event = serializers.UUIDField(required=False, help_text="Sent again with it, it is saved once.")
 
 
@@ -289,7 +290,7 @@ class NewFlagEvent(serializers.Serializer[Any]):
     """A reply, or a decision, which names the version of the flag that you have seen (`If-Match`)."""
 
     verb = serializers.ChoiceField(choices=("replied", "resolved", "reopened", "assigned"))
-    text = serializers.CharField(default="", allow_blank=True, max_length=MAX_TEXT)
+    text = serializers.CharField(default="", allow_blank=True, max_length=views.MAX_TEXT)
     assignee = serializers.CharField(
         required=False, allow_null=True, help_text="A member's user name, with `assigned`; null for nobody."
     )

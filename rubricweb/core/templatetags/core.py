@@ -15,8 +15,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
-from rubricweb.core.formatting import counted
-from rubricweb.core.http import page_address, undo_of
+from rubricweb.core import formatting, http
 from rubricweb.core.reader import NoReader, hidden_sentence, reader
 
 TEXTS = {
@@ -85,8 +84,8 @@ TEXTS = {
 
 
 register = template.Library()
-register.filter(undo_of)
-register.filter(counted)
+register.filter(http.undo_of)
+register.filter(formatting.counted)
 
 ONCE = "once"
 """Field of forms that create something: see `api.forms_once`."""
@@ -226,7 +225,7 @@ def live(
     """
     triggers = [f"sse:{name}" for name in events.split()]
     return {
-        "address": address or page_address(context["request"]),
+        "address": address or http.page_address(context["request"]),
         "target": target,
         "events": [*triggers, f"{on_page} from:body"] if on_page else triggers,
         "every": every,

@@ -17,16 +17,13 @@ from grading.graders import registry
 from grading.graders.base import BatchGrader
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import chunks, parts, progress
+from rubricweb.grades.engine import chunks, gaps, parts, progress
 from rubricweb.grades.engine.chunks import ChunkWork, Result
-from rubricweb.grades.engine.gaps import listed
 from rubricweb.grades.engine.missing import answered_cells
-from rubricweb.grades.engine.progress import Breaker
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs import leases, queue, worker, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import SET_BACK, Lease
-from rubricweb.jobs.worker import CONNECTION_LOST, close_dead_connections
 from rubricweb.webhooks import actions as webhooks
 
 logger = logging.getLogger(__name__)
@@ -163,10 +160,10 @@ def _save(lease: Lease[JobChunk], work: ChunkWork, batch: list[Result], seconds:
     for wait in SAVE_AGAIN_AFTER:
         try:
             chunks.save(lease, work, batch, seconds)
-        except CONNECTION_LOST as error:
+        except worker.CONNECTION_LOST as error:
             logger.warning("a batch of job %s was not saved yet: %s", lease.work.job_id, error)
             time.sleep(wait)
-            close_dead_connections()
+            worker.close_dead_connections()
         else:
             return
     chunks.save(lease, work, batch, seconds)
@@ -190,7 +187,7 @@ def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
         return False
 
 
-def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:
+def _batches(results: Iterable[Result], breaker: progress.Breaker) -> Iterator[list[Result]]:
     """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked."""
     batch: list[Result] = []
     began = time.monotonic()
@@ -263,7 +260,7 @@ def _keep_answered(follower: GradingJob) -> int:
     parts.take_listed_cells(follower)
     cells, empty = 0, []
     for part in follower.parts.select_related("job"):
-        (gap,) = listed(follower.collection, [parts.gap_of(part)])
+        (gap,) = gaps.listed(follower.collection, [parts.gap_of(part)])
         kept = gap.difference(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
         if kept.cells:
             cells += kept.cells

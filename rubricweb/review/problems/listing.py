@@ -13,9 +13,8 @@ from grading.statistics import influence
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.what_if import BoardInputs, board_inputs
-from rubricweb.grades.raters import Rater
+from rubricweb.grades import raters, topic_ratings
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, fresh_scores, item_scores
-from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
 from rubricweb.review.models import Flag, FlagEvent
 from rubricweb.review.problems import (
     EvidenceQuery,
@@ -23,11 +22,11 @@ from rubricweb.review.problems import (
     Suspect,
     TopicEvidence,
     UncoveredPassage,
+    copies,
     near_pairs,
     suspects,
     uncovered_of,
 )
-from rubricweb.review.problems.copies import PooledGroup
 
 
 class Kind(StrEnum):
@@ -49,7 +48,7 @@ FLAG_KINDS = {
 }
 """A problem that a person sets aside is a flag of this kind that is resolved with a reason."""
 SMALL = 0.001
-Finding = Suspect | UncoveredPassage | NearPair | PooledGroup
+Finding = Suspect | UncoveredPassage | NearPair | copies.PooledGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +138,9 @@ class Board:
 def problems(
     bank: Bank,
     topics: Iterable[TopicEvidence],
-    rater: Rater,
+    rater: raters.Rater,
     query: EvidenceQuery,
-    groups: Iterable[PooledGroup],
+    groups: Iterable[copies.PooledGroup],
 ) -> Problems:
     """Return the problems of these topics; `groups` are near-duplicate passages."""
     looked_at = list(topics)
@@ -154,7 +153,7 @@ def problems(
     board = next(iter(boards.values()), None)
     listed: list[Problem] = []
     for suspect in suspects(looked_at):
-        if (suspect.spurious.share or 0) < SPURIOUS_SHARE:
+        if (suspect.spurious.share or 0) < topic_ratings.SPURIOUS_SHARE:
             continue
         own = boards.get(suspect.item.kind)
         effect = own.without_item(suspect.topic_id, suspect.item.uid) if own else None
@@ -187,7 +186,7 @@ def problems(
 
 def _weight(problem: Problem) -> tuple[float, float, float]:
     """Sort what moves the board first, then near-duplicates by the spread of their grades."""
-    spread = problem.finding.spread if isinstance(problem.finding, PooledGroup) else 0
+    spread = problem.finding.spread if isinstance(problem.finding, copies.PooledGroup) else 0
     if problem.effect is None:
         return 1, 0, -spread
     return -problem.effect.moving, -problem.effect.change, 0

@@ -19,17 +19,11 @@ from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.duplicates import fellows
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades.configs import kinds_of, spec_of
-from rubricweb.grades.engine import chunks
-from rubricweb.grades.engine.missing import answers_for
-from rubricweb.grades.human_matrices import Source, decided
+from rubricweb.grades import configs, human_matrices, matrices, raters, verification, visibility
+from rubricweb.grades.engine import chunks, missing
 from rubricweb.grades.human_models import HumanGrade, answer_digest
-from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.raters import Rater
 from rubricweb.grades.replies import RawReply, raw_replies
-from rubricweb.grades.verification import PassageSegment, highlighted
-from rubricweb.grades.visibility import hidden_of_cell, visible_grades
 from rubricweb.review.flags import open_counts
 from rubricweb.review.selectors import CheckedSheet, GridQuery, OwnRating, confidences_of
 from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
@@ -81,7 +75,7 @@ class CellView:
 
     item: Item
     passage: Passage
-    segments: tuple[PassageSegment, ...]
+    segments: tuple[verification.PassageSegment, ...]
     config: GraderConfig | None
     """The rater's config for this kind of item; None if it rates none."""
     grade: Grade | None
@@ -104,7 +98,7 @@ class CellView:
         """Return a copy without graders' ratings."""
         return replace(
             self,
-            segments=(PassageSegment(self.passage.text, is_answer=False),),
+            segments=(verification.PassageSegment(self.passage.text, is_answer=False),),
             grade=None,
             answer="",
             answer_by=None,
@@ -171,7 +165,7 @@ def is_acceptable(item: Item, answer: str, keys: Iterable[str]) -> bool:
     return is_question and not is_unanswerable(text) and text not in keys
 
 
-def cell_view(item: Item, passage: Passage, rater: Rater) -> CellView:
+def cell_view(item: Item, passage: Passage, rater: raters.Rater) -> CellView:
     """Return the cell in full.
 
     `item` needs its revision, topic, bank and collection; `passage` is in the topic's pool.
@@ -188,7 +182,7 @@ def cell_view(item: Item, passage: Passage, rater: Rater) -> CellView:
     has_answer = grade is not None and grade.answer and grade.outcome != Outcome.FAILED
     source = grade if has_answer else extraction
     answer = source.answer if source else ""
-    segments = highlighted(passage.text, answer)
+    segments = verification.highlighted(passage.text, answer)
     collection = collection_pool(item.bank.collection)
     pool = collection.by_topic[item.topic_id]
     return CellView(
@@ -218,7 +212,7 @@ def _near_duplicates(
     ratings: dict[int, int | None] = {}
     if grade is not None:
         rows = Grade.objects.filter(revision=item.revision_id, config=grade.config_id, passage__in=near)
-        visible = visible_grades(rows, item.bank.collection_id)
+        visible = visibility.visible_grades(rows, item.bank.collection_id)
         ratings = dict(visible.values_list("passage", "rating"))
     own, doc_ids = grade.rating if grade else None, dict(zip(pool.passage_pks, pool.doc_ids, strict=True))
     return tuple(
@@ -238,7 +232,7 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
     if source := config.options.get(ANSWERS_BY):
         return next((grade for grade in extracted if grade.config.fingerprint == source), None)
     same = (grade for grade in extracted if grade.config.llm == config.llm)
-    return next((grade for grade in same if kind in kinds_of(grade.config)), None)
+    return next((grade for grade in same if kind in configs.kinds_of(grade.config)), None)
 
 
 def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:
@@ -253,12 +247,12 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     """Return the prompt and the note beside it."""
     config = grade.config
     try:
-        prompt = spec_of(config).prompt
+        prompt = configs.spec_of(config).prompt
     except UnknownPrompt:
         return "", "The file names this prompt class, whose text is unknown here."
     if not item.revision.text:
         return "", "The text of this item is unknown, and so is the prompt."
-    answer = answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
+    answer = missing.answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
     pair = chunks.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
     context = None if grade.context_chars is None else passage.text[: grade.context_chars]
     note = f"{prompt.prompt_id}. {prompt.source}."
@@ -267,7 +261,9 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     return prompt.render(pair, context), note
 
 
-def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> GridCell | None:
+def cell_of_grid(
+    bank: Bank, topic: Topic, rater: raters.Rater, query: GridQuery, reader: User
+) -> GridCell | None:
     """Return the cell that `query.at` names."""
     collection = collection_pool(bank.collection)
     pool = collection.by_topic[topic.pk]
@@ -280,12 +276,14 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     grades = graded_by_kind(collection, topic, rater).get(column.kind)
     events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
     place = (column.revision_pk, passage)
-    hidden = hidden_of_cell(reader, topic, *place)
+    hidden = visibility.hidden_of_cell(reader, topic, *place)
     events = events.filter(by=reader) if hidden.ratings else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
-    source = Source(query.source)
-    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
+    source = human_matrices.Source(query.source)
+    by_people = source is human_matrices.Source.HUMANS or (
+        source is human_matrices.Source.CORRECTED and sheet.checked.any()
+    )
     sheet = replace(sheet, ratings=sheet.by_people if by_people else sheet.graded)
     mine = now.get(reader.pk)
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
@@ -299,7 +297,7 @@ Graded = tuple[int, int, bool]
 
 
 def _of_grader(
-    config: GraderConfig | None, grades: TopicGrades | None, column: GridColumn, row: int
+    config: GraderConfig | None, grades: matrices.TopicGrades | None, column: GridColumn, row: int
 ) -> Graded:
     if config is None or grades is None:
         return MISSING, MISSING, False
@@ -318,7 +316,7 @@ def _sheet(
     """Return the sheet of one cell; `events` has the latest one of each person."""
     rating, confidence, is_older = graded
     standing = sorted((event for event in events if not event.is_withdrawn), key=lambda event: event.pk)
-    by_people = decided(standing)
+    by_people = human_matrices.decided(standing)
     is_wrong = config is not None and any(
         event.rating is None and (event.config_id, event.seen_rating) == (config.pk, rating)
         for event in standing

@@ -16,9 +16,8 @@ from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
-from rubricweb.grades import visibility
+from rubricweb.grades import matrices, visibility
 from rubricweb.grades.human_matrices import Source
-from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import (
     DIRECT_COLUMN,
@@ -29,7 +28,6 @@ from rubricweb.grades.topic_ratings import (
     judged,
     ratings_of,
 )
-from rubricweb.grades.visibility import Hidden, hidden_in_topic
 from rubricweb.review.flags import OpenCounts, open_counts
 from rubricweb.review.selectors import (
     ITEM_FILTERS,
@@ -129,7 +127,7 @@ class TopicGrid:
     own: OwnRatings
     rater: Rater
     query: GridQuery
-    hidden: Hidden
+    hidden: visibility.Hidden
     """Cells of which the reader may not see all yet; measures and labels still count them."""
 
     @property
@@ -200,8 +198,10 @@ def _grouped(rows: list[Row], grid: TopicGrid, order: list[int]) -> list[Row]:
     ]
 
 
-def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> dict[ItemKind, TopicGrades]:
-    by_config = {config: topic_grades(config, collection, topic.pk) for config in rater.configs}
+def graded_by_kind(
+    collection: CollectionPool, topic: Topic, rater: Rater
+) -> dict[ItemKind, matrices.TopicGrades]:
+    by_config = {config: matrices.topic_grades(config, collection, topic.pk) for config in rater.configs}
     return {kind: by_config[config] for kind, config in rater.by_kind.items()}
 
 
@@ -230,7 +230,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
         min_label=rater.min_grade_of(ItemKind.DIRECT, query.min_grade),
         highest=rater.highest,
     )
-    hidden = hidden_in_topic(reader, topic)
+    hidden = visibility.hidden_in_topic(reader, topic)
     revisions = [column.revision_pk for column in items]
     from_people, from_graders = (
         visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.ratings, hidden.graders)
@@ -241,7 +241,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
 
 
 def _empty(
-    graded: Mapping[ItemKind, TopicGrades], rater: Rater, items: Sequence[GridColumn]
+    graded: Mapping[ItemKind, matrices.TopicGrades], rater: Rater, items: Sequence[GridColumn]
 ) -> NDArray[np.bool_]:
     """Return a mask of shape (passages, items): the extracted answer says that there is none."""
     empty = {kind: empty_answers(config, graded[kind]) for kind, config in rater.by_kind.items()}
@@ -249,7 +249,7 @@ def _empty(
     return np.asarray(ratings_of(empty, [item.column for item in items], passages) == 1)
 
 
-def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | None:
+def _labels(graded: Mapping[ItemKind, matrices.TopicGrades], rater: Rater) -> Ratings | None:
     """Return the label of each passage by a rater that grades no items; None for other raters."""
     if not rater.labels_passages:
         return None

@@ -13,9 +13,8 @@ from django.db.models.functions import Substr
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
+from rubricweb.banks import secrecy, selectors
 from rubricweb.banks.models import Bank, Item, ItemQuerySet
-from rubricweb.banks.secrecy import readable
-from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
@@ -251,12 +250,12 @@ def topic_of(cells: BankCells, query: CheckQuery) -> TopicCells | None:
 def my_verdicts(person: User, bank: Bank) -> QuerySet[AnswerVerdict]:
     """Return the person's verdicts on answers in the bank's collection."""
     mine = AnswerVerdict.objects.filter(by=person, topic__collection=bank.collection)
-    return readable(mine.select_related("config"))
+    return secrecy.readable(mine.select_related("config"))
 
 
 def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
     """Return the person's events in the bank's collection."""
-    return readable(HumanGrade.objects.filter(by=person, topic__collection=bank.collection))
+    return secrecy.readable(HumanGrade.objects.filter(by=person, topic__collection=bank.collection))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +311,9 @@ def answer_rows(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, p
 
 def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
     items = items_at(bank, places)
-    keys = keys_of(column.revision_pk for topic, _, at, _ in places for column in (topic.columns[at],))
+    keys = selectors.keys_of(
+        column.revision_pk for topic, _, at, _ in places for column in (topic.columns[at],)
+    )
     revisions = {topic.columns[at].revision_pk for topic, _, at, _ in places}
     passages = {topic.pool.passage_pks[row] for topic, row, _, _ in places}
     rows = Grade.objects.filter(config__in=rater.configs, revision__in=revisions, passage__in=passages)

@@ -9,11 +9,10 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from grading.types import MAX_RATING
-from rubricweb.campaigns import actions
+from rubricweb.campaigns import actions, new_campaign
 from rubricweb.campaigns.errors import UnfitCampaign, UnknownNames
 from rubricweb.campaigns.forms import members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.new_campaign import preview_of
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.grades.raters import KINDS
@@ -70,7 +69,7 @@ class Command(OperatorCommand):
             raise CommandError(f"--{OPTIONS[error.field]}: {error}") from error
         require_valid(form, OPTIONS)
         everybody = members_who_rate(collection).count()
-        plan = preview_of(form.choice, form.plan, everybody=everybody, seconds=None)
+        plan = new_campaign.preview_of(form.choice, form.plan, everybody=everybody, seconds=None)
         pace = "measured here" if plan.is_measured else "a guess"
         width = (
             f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""

@@ -13,8 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from grading.errors import BadOption, GradingError
-from grading.graders import registry
-from grading.graders.backend_options import Value, read_options
+from grading.graders import backend_options, registry
 from grading.graders.base import ANSWERS_BY
 from grading.prompts import Prompt
 from rubricweb.banks.models import ItemQuerySet
@@ -22,14 +21,13 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import named, own_prompts
-from rubricweb.grades import actions
+from rubricweb.grades import actions, selectors
 from rubricweb.grades.configs import AnswerSource, Chosen, config_asking, options_of, reading_of
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
-from rubricweb.grades.selectors import answer_sources
 from rubricweb.jobs import queue
 
 POLL_SECONDS = 0.5
@@ -201,7 +199,7 @@ def _reading(collection: Collection, pk: str | None) -> AnswerSource:
     reading = reading_of(collection)
     if pk is None:
         return reading
-    sources = {str(row.config.pk): row.config for row in answer_sources(collection)}
+    sources = {str(row.config.pk): row.config for row in selectors.answer_sources(collection)}
     if pk not in sources:
         graders = (f"{pk} ({config})" for pk, config in sources.items())
         raise CommandError(f"no answers of a grader {pk} to verify; there are: {_listed(graders)}")
@@ -210,7 +208,7 @@ def _reading(collection: Collection, pk: str | None) -> AnswerSource:
 
 def _options(
     asking: tuple[registry.Backend, Prompt], given: list[str]
-) -> tuple[dict[str, Value], dict[str, Value]]:
+) -> tuple[dict[str, backend_options.Value], dict[str, backend_options.Value]]:
     """Return all options that were given, and those of them that change only where or how fast."""
     backend, prompt = asking
     pairs = [option.partition("=") for option in given]
@@ -218,7 +216,9 @@ def _options(
         if not equals:
             raise CommandError(f"--option takes NAME=VALUE, not {name!r}")
     try:
-        chosen = read_options(backend.name, {name: value for name, _, value in pairs}, backend.options)
+        chosen = backend_options.read_options(
+            backend.name, {name: value for name, _, value in pairs}, backend.options
+        )
     except BadOption as error:
         raise CommandError(str(error)) from error
     for name, value in chosen.items():

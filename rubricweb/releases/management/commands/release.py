@@ -11,8 +11,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.home.home import checklist_of
-from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
-from rubricweb.releases.parts import ReleaseOptions, contents_of
+from rubricweb.releases import bundle, parts
 
 
 class Command(OperatorCommand):
@@ -35,12 +34,14 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
         fields = {name: options[name] for name in ("title", "license", "citation", "contact")}
-        chosen = ReleaseOptions(**fields, has_runs=options["runs"], is_anonymous=bool(options["anonymous"]))
-        contents = contents_of(collection, chosen)
+        chosen = parts.ReleaseOptions(
+            **fields, has_runs=options["runs"], is_anonymous=bool(options["anonymous"])
+        )
+        contents = parts.contents_of(collection, chosen)
         try:
             with writing(options["out"]):
-                written = write_release(contents, options["out"])
-        except (Refused, ChangedMeanwhile) as error:
+                written = bundle.write_release(contents, options["out"])
+        except (Refused, bundle.ChangedMeanwhile) as error:
             raise CommandError(str(error)) from error
         if options["anonymous"]:
             path = options["anonymous"]
@@ -48,7 +49,7 @@ class Command(OperatorCommand):
                 write_lines(path, (line.encode() for line in written.names.lines()))
         self._report(written, [f"{step.name}: {step.detail}" for step in checklist_of(collection).open])
 
-    def _report(self, written: WrittenRelease, open_points: list[str]) -> None:
+    def _report(self, written: bundle.WrittenRelease, open_points: list[str]) -> None:
         named = [f"still named: {line}" for line in written.still_named]
         for problem in (*written.not_written, *named, *open_points):
             self.stderr.write(problem)

@@ -14,8 +14,7 @@ from grading.submissions import named_rules, track_names
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Response
-from rubricweb.submissions import actions
-from rubricweb.submissions.calls import new_call_form
+from rubricweb.submissions import actions, calls
 from rubricweb.submissions.models import Call
 
 OPTIONS = {"opens_at": "opens", "checks_documents": "check_documents"}
@@ -58,7 +57,7 @@ class Command(OperatorCommand):
         fields.update({name: value for name, value in options.items() if value not in (False, None)})
         fields.update({field: options[option] for field, option in OPTIONS.items() if options[option]})
         fields.update({"track": track_names()[0], "seen": "0"})  # the rules are given apart from the form
-        form = new_call_form(collection, fields)
+        form = calls.new_call_form(collection, fields)
         require_valid(form, OPTIONS)
         call = actions.open_call(collection, form.terms(), rules, by=None)
         self.stdout.write(link(server, reverse("submissions:call", args=[slug, call.pk])))
