@@ -164,6 +164,7 @@ def close_account(person: User, *, by: User) -> str:
     name = person.username
     person.memberships.all().delete()
     Invitation.objects.filter(Q(person=person) | Q(by=person) | Q(username=name)).delete()
+    # Only the row that ratings point to stays.
     person.username = _pseudonym()
     person.first_name = person.last_name = person.email = ""
     person.key_map, person.last_login = {}, None

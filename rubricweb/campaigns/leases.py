@@ -299,6 +299,7 @@ def _lease(turn: NextTurn, campaign: Campaign, person: User) -> bool:
     if not free.update(state=State.LEASED, **begun, **times):
         return False
     if turn.comment and turn.person_id not in {None, person.pk}:
+        # Whoever let the turn lapse keeps the comment as a skipped turn, and may still rate.
         comment = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
         given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}
         Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **comment)

@@ -174,6 +174,7 @@ class _Reading:
         tops: dict[int, list[str]] = {run: [] for run in self._depths}
         for run, doc_ids in rows.iterator(chunk_size=READ_AT_ONCE):
             tops[run] = doc_ids[: limits[run]]
+        # Judged passages come first, then the first ranks of all runs, the second, and so on.
         pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
         judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
         by_rank = (

@@ -130,6 +130,7 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     panel = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
     passage_pk = panel.passage.pk if panel else None
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, passage_pk=passage_pk)
+    # The template calls them, so that a fragment costs nothing.
     page_context = {
         "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
         "new_item": partial(new_item_form, topic),

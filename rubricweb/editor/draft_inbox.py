@@ -118,6 +118,7 @@ def inbox(
     """Return the rows of drafts; near-duplicates are computed anew, since decisions change them."""
     prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
     drafts = list(waiting(bank, topic))
+    # Questions are compared with questions only, nuggets with nuggets.
     near: dict[int, SimilarText] = {}
     for kind in {draft.request.kind for draft in drafts}:
         same = [draft for draft in drafts if draft.request.kind == kind]

@@ -121,6 +121,7 @@ SORTS: dict[str, Callable[[ListedTopic], str | float]] = {
 def collection_counts(collection: Collection) -> CollectionCounts:
     pool = collection_pool(collection)
     running = collection.jobs.filter(state__in=(GradingJob.State.QUEUED, GradingJob.State.RUNNING))
+    # A run of which no first passage is pooled was left out of every pool.
     seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
     ranks_something = seen.copy()
     for topic in pool.topics:

@@ -157,6 +157,7 @@ def receive(
     if is_late:
         return submission
     if replaces is not None:
+        # The refused file makes room for this one; its findings stay in the history.
         rows = Submission.objects.filter(pk=replaces.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
         if rows.update(is_kept=False):
             files.remove(replaces)

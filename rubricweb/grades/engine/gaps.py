@@ -147,6 +147,7 @@ def _paired(
 def _can_stay(gap: Gap, others: Sequence[Gap]) -> bool:
     if isinstance(gap, TopicGap):
         return not others
+    # Wordings are not compared.
     return all(isinstance(other, WholeTopic) and (other.passages >= gap.passages) for other in others)
 
 
