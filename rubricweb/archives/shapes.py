@@ -27,7 +27,7 @@ from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.undo import kinds
 from rubricweb.submissions import files
-from rubricweb.submissions.files import MEANINGS, Group
+from rubricweb.submissions.files import MEANINGS, FileGroup
 from rubricweb.systems import models
 
 Row = Mapping[str, Any]  # by column
@@ -265,7 +265,7 @@ def _added(value: Any) -> None:
 
 
 def _findings(value: Any) -> None:
-    for group in msgspec.convert(value, list[Group]):
+    for group in msgspec.convert(value, list[FileGroup]):
         one_of(MEANINGS)(group.category)
     files.findings_from_json(value)
 

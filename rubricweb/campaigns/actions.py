@@ -21,7 +21,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried, take_missing
 from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
-from rubricweb.campaigns.population import Choice, ChosenCell, ChosenCells, chosen
+from rubricweb.campaigns.population import CellChoice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
 from rubricweb.grades import human_ratings
 from rubricweb.grades.human_models import Draw, HumanGrade
@@ -49,7 +49,7 @@ class CampaignPlan:
 
 @transaction.atomic
 def open_campaign(
-    choice: Choice, plan: CampaignPlan, *, by: User | None, seed: int | None = None
+    choice: CellChoice, plan: CampaignPlan, *, by: User | None, seed: int | None = None
 ) -> Campaign:
     """Freeze the chosen cells in order, each with one turn per independent assessor."""
     seed = randbelow(SEEDS) if seed is None else seed
@@ -82,7 +82,7 @@ def open_campaign(
 
 
 def _campaign(
-    choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: ChosenCells
+    choice: CellChoice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: ChosenCells
 ) -> Campaign:
     is_random = choice.order == Campaign.Order.RANDOM or choice.cells in SAMPLES
     return Campaign.objects.create(
@@ -127,7 +127,7 @@ def _frozen(campaign: Campaign, cells: Sequence[ChosenCell], *, first: int = 1) 
     )
 
 
-def _draw(choice: Choice, drawn: ChosenCells) -> Draw | None:
+def _draw(choice: CellChoice, drawn: ChosenCells) -> Draw | None:
     """Create the sampling design that estimates rely on; None without cells drawn from all of their items."""
     if choice.design is None or not any(cell.is_random for cell in drawn.cells):
         return None

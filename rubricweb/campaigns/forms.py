@@ -205,12 +205,12 @@ class CampaignForm(forms.Form):
         )
 
     @property
-    def choice(self) -> population.Choice:
+    def choice(self) -> population.CellChoice:
         cleaned, rater = self.cleaned_data, self._rater()
         assert rater is not None  # noqa: S101 - a valid form has one
         bank, size = self.banks[cleaned["bank"]], cleaned.get("diverse")
         kinds = [ItemKind(kind) for kind in cleaned["kinds"]]
-        return population.Choice(
+        return population.CellChoice(
             bank=bank,
             topics=self._topics(bank),
             kinds=frozenset(kinds),

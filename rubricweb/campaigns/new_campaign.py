@@ -24,7 +24,7 @@ from rubricweb.campaigns import actions, ordering, selectors
 from rubricweb.campaigns.errors import UnfitCampaign
 from rubricweb.campaigns.forms import CampaignForm, members_who_rate
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.campaigns.population import Choice, ChoiceInputs, ChosenCells, drawn_from
+from rubricweb.campaigns.population import CellChoice, ChoiceInputs, ChosenCells, drawn_from
 from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
@@ -45,7 +45,7 @@ SURE = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ClosePair:
     """Two neighbouring runs whose order the grader's errors could turn."""
 
     upper: str
@@ -62,7 +62,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class PlanPreview:
     cells: int
     population: int
     """How many cells match the choice."""
@@ -76,7 +76,7 @@ class Preview:
     """Seconds per rating."""
     is_measured: bool
     """The pace is that of people who rated here."""
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ClosePair, ...]
     """Close pairs, from the top of the leaderboard."""
     cutoff: int
     half_width: float | None = None
@@ -127,14 +127,14 @@ class Preview:
         return sum(pair.is_likely for pair in self.pairs)
 
     @property
-    def clear_pairs(self) -> tuple[Pair, ...]:
+    def clear_pairs(self) -> tuple[ClosePair, ...]:
         """The close pairs that the topics tell apart."""
         return tuple(pair for pair in self.pairs if pair.is_clear)
 
 
 def preview_of(
-    choice: Choice, plan: actions.CampaignPlan, *, everybody: int, seconds: float | None
-) -> Preview:
+    choice: CellChoice, plan: actions.CampaignPlan, *, everybody: int, seconds: float | None
+) -> PlanPreview:
     """Return what the campaign would ask of people, and which close pairs of runs it would settle.
 
     `everybody` is the number of assessors, `seconds` what the organizer expects of one rating.
@@ -145,7 +145,7 @@ def preview_of(
     drawn = drawn_from(inputs, seed=1)
     is_of_sums = choice.cells in (Campaign.Cells.ANSWERS, Campaign.Cells.PASSAGES)
     measured = None if seconds else measured_pace(choice.bank.collection)
-    return Preview(
+    return PlanPreview(
         cells=len(drawn.cells),
         population=drawn.population,
         passages=len({(cell.topic, cell.passage) for cell in drawn.cells}),
@@ -186,7 +186,7 @@ def measured_pace(collection: Collection) -> float | None:
     return max(selectors.LEAST_SECONDS, median(paces)) if paces else None
 
 
-def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
+def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[ClosePair, ...]:
     """Return the neighbouring runs by Rubric-Cover@k that errors of the grader could swap.
 
     Each cell that nobody rated may change sides of the threshold with `ordering.flip_chances`, independently;
@@ -207,7 +207,7 @@ def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
     is_close = gaps < SURE * np.sqrt(before)
     p = pairwise_p(inputs.scores)[order[:-1], order[1:]] if is_close.any() else np.ones(len(gaps))
     return tuple(
-        Pair(names[at], names[at + 1], float(chances[at]), bool(p[at] <= ALPHA))
+        ClosePair(names[at], names[at + 1], float(chances[at]), bool(p[at] <= ALPHA))
         for at in np.flatnonzero(is_close).tolist()
     )
 

@@ -34,7 +34,7 @@ Order, PassageOrder, Taken = Campaign.Order, Campaign.PassageOrder, Campaign.Cel
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CellChoice:
     """The cells that an organizer chose."""
 
     bank: Bank
@@ -103,7 +103,7 @@ class TopicPopulation:
     cells: Cells
 
 
-def chosen(choice: Choice, *, seed: int) -> ChosenCells:
+def chosen(choice: CellChoice, *, seed: int) -> ChosenCells:
     """Draw and order the cells."""
     return drawn_from(ChoiceInputs(choice), seed=seed)
 
@@ -173,7 +173,7 @@ def _cells_drawn(gathered: ChoiceInputs, seed: int) -> ChosenCells:
     return ChosenCells(tuple(cells), len(places), revisions)
 
 
-def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> ChosenCells:
+def _sample(choice: CellChoice, sheets: Sequence[TopicPopulation], seed: int) -> ChosenCells:
     """Sample the cells of the runs' first k passages, as many as an estimate of Rubric-Cover needs."""
     ranked = [
         Ranked(sheet.cells.high, np.asarray(sheet.pool.ranked_rows[:, : choice.cutoff])) for sheet in sheets
@@ -209,7 +209,7 @@ RANDOM = "random sample"
 _NONE = np.zeros(0)
 
 
-def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
+def _taken(sheet: TopicPopulation, choice: CellChoice) -> ordering.Mask:
     cells, which = sheet.cells, choice.cells
     if which == Taken.DECIDING:
         best = cover.deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=choice.cutoff)
@@ -227,7 +227,7 @@ def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
 
 
 def _cell(
-    choice: Choice, sheet: TopicPopulation, place: tuple[int, int], reason: str, probability: float
+    choice: CellChoice, sheet: TopicPopulation, place: tuple[int, int], reason: str, probability: float
 ) -> ChosenCell:
     column = sheet.columns[place[1]]
     config = choice.rater.rating_config(column.item_column.kind)
@@ -245,7 +245,7 @@ def _cell(
 class ChoiceInputs:
     """Everything that a choice needs, read with a fixed number of queries."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: CellChoice) -> None:
         self.choice = choice
         self.chosen_topics = {topic.pk for topic in choice.topics}
         self.pool = collection_pool(choice.bank.collection)

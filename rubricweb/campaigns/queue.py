@@ -81,7 +81,7 @@ class SkipForm(forms.Form):
     uid = forms.UUIDField()
 
 
-class UndoForm(forms.Form):
+class UndoRatingForm(forms.Form):
     uid = forms.UUIDField()
 
 
@@ -158,7 +158,7 @@ def queue_comment(request: HtmxRequest, slug: str, campaign_id: int, cell_id: in
 def queue_undo(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Undo the user's latest action, and go back to its cell."""
     campaign = access.campaign_for(request.user, slug, campaign_id)
-    form = UndoForm(request.POST)
+    form = UndoRatingForm(request.POST)
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:

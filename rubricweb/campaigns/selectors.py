@@ -18,8 +18,8 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ratable import (
-    Card,
     PassageCard,
+    RatableCell,
     cards_of,
     has_absent_runs,
     is_left_out,
@@ -63,7 +63,7 @@ class QueuePage:
     campaign: Campaign
     passages: tuple[PassageCard, ...]
     """The passage to read, and those fetched ahead."""
-    answered: Card | None
+    answered: RatableCell | None
     """The cell that was rated just now."""
     is_empty: bool
     """The person holds nothing."""
@@ -86,7 +86,7 @@ class QueuePage:
     uid: UUID
 
     @property
-    def card(self) -> Card | None:
+    def card(self) -> RatableCell | None:
         """The cell that the keys are for."""
         return self.passages[0].current if self.passages else None
 

@@ -22,7 +22,7 @@ MOST_TAGS, TAG_CHARS = 20, 40
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow:
+class ListedRun:
     run: Run
     topics: int
     """Topics that the run has a ranking for."""
@@ -32,7 +32,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    rows: tuple[RunRow, ...]
+    rows: tuple[ListedRun, ...]
     topics: int
     """Topics of the collection."""
 
@@ -56,7 +56,7 @@ def run_list(collection: Collection) -> RunList:
         for rows in (Ranking.objects.order_by(), Response.objects.order_by())
     )
     runs = collection.runs.select_related("submitted_by").order_by("team", "run_tag")
-    listed = (RunRow(run, rankings.get(run.pk, 0), responses.get(run.pk, 0)) for run in runs)
+    listed = (ListedRun(run, rankings.get(run.pk, 0), responses.get(run.pk, 0)) for run in runs)
     return RunList(tuple(listed), collection.topics.count())
 
 

@@ -27,7 +27,7 @@ SWITCHES = (
 )
 
 
-class SettingsForm(forms.Form):
+class CollectionSettingsForm(forms.Form):
     """Name, description, relevance level, and what assessors and boards may."""
 
     name = forms.CharField(max_length=200)
@@ -91,11 +91,11 @@ class SettingsForm(forms.Form):
         )
 
 
-def settings_form(collection: Collection, posted: Mapping[str, Any] | None = None) -> SettingsForm:
+def settings_form(collection: Collection, posted: Mapping[str, Any] | None = None) -> CollectionSettingsForm:
     """Return the form with what was posted, or with the present settings."""
-    names = [name for name in SettingsForm.base_fields if name != "seen"]
+    names = [name for name in CollectionSettingsForm.base_fields if name != "seen"]
     initial: dict[str, Any] = {name: getattr(collection, name) for name in names}
-    return SettingsForm(posted, initial={**initial, "seen": actions.settings_digest(collection)})
+    return CollectionSettingsForm(posted, initial={**initial, "seen": actions.settings_digest(collection)})
 
 
 @require_safe
@@ -141,7 +141,7 @@ def _conflicting_settings(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _settings_page(
-    request: HtmxRequest, collection: Collection, form: SettingsForm, *, has_conflict: bool = False
+    request: HtmxRequest, collection: Collection, form: CollectionSettingsForm, *, has_conflict: bool = False
 ) -> HttpResponse:
     context = {"has_conflict": has_conflict, "collection": collection, "settings_form": form, "form": form}
     return form_response(request, "corpus/settings.html", context)

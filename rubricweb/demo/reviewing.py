@@ -141,8 +141,10 @@ def _begin_campaign(bank: Bank, by: User) -> None:
     _space_out(campaign, days=1)
 
 
-def _choice(bank: Bank, topics: Iterable[Topic], cells: Campaign.Cells, *, size: int) -> population.Choice:
-    return population.Choice(
+def _choice(
+    bank: Bank, topics: Iterable[Topic], cells: Campaign.Cells, *, size: int
+) -> population.CellChoice:
+    return population.CellChoice(
         bank=bank,
         topics=tuple(topics),
         kinds=frozenset({ItemKind.QUESTION, ItemKind.NUGGET}),

@@ -229,7 +229,7 @@ class DraftingForm(forms.Form):
         return drafting.DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
 
 
-class AcceptForm(forms.Form):
+class AcceptDraftsForm(forms.Form):
     """A draft with an edited text; without one it is accepted as it is."""
 
     text = forms.CharField(

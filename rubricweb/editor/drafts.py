@@ -28,7 +28,13 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import draft_inbox, items
 from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
-from rubricweb.editor.draft_inbox import AcceptForm, DraftInbox, DraftingForm, RefusedDraft, drafting_form
+from rubricweb.editor.draft_inbox import (
+    AcceptDraftsForm,
+    DraftInbox,
+    DraftingForm,
+    RefusedDraft,
+    drafting_form,
+)
 from rubricweb.editor.start import start_of
 from rubricweb.grades.selectors import banks
 
@@ -101,7 +107,7 @@ def after_request(
 def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
     """Accept a draft as it is, or with the text that was sent."""
     draft = draft_for_editor(request.user, bank_id, draft_id)
-    form = AcceptForm(request.POST)
+    form = AcceptDraftsForm(request.POST)
     if not form.is_valid():
         return _refuse(request, draft, str(form["text"].errors[0]))
     try:

@@ -40,7 +40,7 @@ GraderByKind = dict[ItemKind, GraderConfig]
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class GradeBar:
     """A bar of the histogram, positioned for SVG."""
 
     name: str
@@ -91,7 +91,7 @@ class ItemFigures:
         return self.counts[COLUMNS.index(FAILED)]
 
     @property
-    def bars(self) -> list[Bar]:
+    def bars(self) -> list[GradeBar]:
         """Bars for the ratings of the grader's scale."""
         tallest = max(self.counts, default=0) or 1
         lowest, highest = scale_of(self.config)
@@ -108,11 +108,11 @@ class ItemFigures:
         name = name_of(self.config, self.min_grade)
         return f"{self.min_grade} ({name})" if name else str(self.min_grade)
 
-    def _bar(self, column: int, count: int, place: int, tallest: int) -> Bar:
+    def _bar(self, column: int, count: int, place: int, tallest: int) -> GradeBar:
         height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
         name = name_of(self.config, column) if column >= MIN_RATING else ""
         label = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
-        return Bar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
+        return GradeBar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +287,12 @@ def item_figures(
             figures[item.pk] = ItemFigures(config, least, visible, concealed, reached, tuple(spread))
     if not figures:
         return figures
-    least = np.array([figure.min_grade for figure in figures.values()], dtype=np.int8)
+    min_grades = np.array([figure.min_grade for figure in figures.values()], dtype=np.int8)
     sheet = Sheet(
-        np.concatenate(seen_ratings, axis=1), judged(pool.by_topic[topic.pk]), collection.min_relevant, least
+        np.concatenate(seen_ratings, axis=1),
+        judged(pool.by_topic[topic.pk]),
+        collection.min_relevant,
+        min_grades,
     )
     signs = zip(figures.items(), sheet.spurious.tolist(), sheet.discriminations.tolist(), strict=True)
     return {

@@ -206,19 +206,19 @@ def _ahead(first: Scores, second: Scores) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class NearItem:
+class SimilarItem:
     """An item and the cosine of its rare words with those of a text, 0 to 1."""
 
     item: Item
     score: float
 
 
-def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[NearItem]:
+def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[SimilarItem]:
     """Return the topic's active items that have text, most alike first."""
     active = bank.items.active().for_topic(topic).exclude(revision__text="")
     items = list(active.select_related("revision", "topic", "bank__collection"))
     scores = {hit.place: hit.score for hit in nearest(text, [str(item) for item in items], most=len(items))}
-    near = [NearItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
+    near = [SimilarItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
     return sorted(near, key=lambda row: -row.score)
 
 

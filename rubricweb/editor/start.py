@@ -36,7 +36,7 @@ TOGETHER = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Drafting:
+class DraftingProgress:
     """Requests that one person made at once, while a model still answers some."""
 
     done: int
@@ -62,7 +62,7 @@ class Start:
     form: StartForm
     seconds: float | None
     """Measured time to draft for one topic; None before the first."""
-    drafting: Drafting | None
+    drafting: DraftingProgress | None
 
     @property
     def time(self) -> str:
@@ -151,7 +151,7 @@ def seconds_a_topic(backend: str, llm: str) -> float | None:
     return median(spans) if spans else None
 
 
-def under_way(bank: Bank) -> Drafting | None:
+def under_way(bank: Bank) -> DraftingProgress | None:
     """Return the drafting that a model is at now, with what was asked together with it."""
     last = bank.draft_requests.filter(state__in=DraftRequest.LIVE, asks=DraftRequest.Asks.ITEMS).first()
     if last is None:
@@ -161,7 +161,7 @@ def under_way(bank: Bank) -> Drafting | None:
     ).exclude(state=DraftRequest.State.CANCELLED)
     counts = together.aggregate(total=Count("pk"), live=Count("pk", filter=Q(state__in=DraftRequest.LIVE)))
     done = counts["total"] - counts["live"]
-    return Drafting(done, counts["total"], last.llm, seconds_a_topic(last.backend, last.llm))
+    return DraftingProgress(done, counts["total"], last.llm, seconds_a_topic(last.backend, last.llm))
 
 
 @require_POST

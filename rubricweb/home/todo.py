@@ -16,7 +16,7 @@ from django.urls import reverse
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.draft_models import Draft
-from rubricweb.campaigns.conflicts import Query
+from rubricweb.campaigns.conflicts import ConflictQuery
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
@@ -99,7 +99,7 @@ class OpenWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingWork:
     tasks: tuple[WaitingTask, ...] = ()
     open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}))
 
@@ -108,7 +108,7 @@ class Waiting:
         return sum(task.count for task in self.tasks)
 
 
-def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> Waiting:
+def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> WaitingWork:
     """Return the person's tasks, cells to rate first, and what is open in the collections."""
     by_pk = {collection.pk: collection for collection in held}
     holding = partial(_holding, held)
@@ -122,7 +122,7 @@ def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> Waiting:
         *_teams_files(work, holding(roles.TO_ORGANIZE)),
         *_webhooks(holding(roles.TO_ORGANIZE)),
     ]
-    return Waiting(tuple(tasks), work)
+    return WaitingWork(tuple(tasks), work)
 
 
 def _holding(held: Mapping[Collection, roles.Role], needed: roles.Role) -> list[Collection]:
@@ -175,7 +175,7 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
     latest = ratings.filter(~Exists(later), topic__collection__in=collections, is_withdrawn=False)
     cells = latest.exclude(rating=None).order_by()
     by_cell = cells.values_list("topic__collection", "topic", "revision", "passage")
-    rule = Query()
+    rule = ConflictQuery()
     apart = Q(high__gt=F("low") + rule.distance)
     across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
     spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)

@@ -153,7 +153,7 @@ class ReleaseFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReleasePart:
     """A part of every release: a folder."""
 
     name: str
@@ -365,32 +365,34 @@ def _size_of_banks(contents: Contents) -> str:
     return f"{counted(contents.collection.banks.count(), 'rubric')}, {counted(items, 'item')}"
 
 
-TOPICS = Part(
+TOPICS = ReleasePart(
     "topics",
     "Topics",
     "In the format in which most of them came.",
     topic_files,
     lambda contents: counted(contents.collection.topics.count(), "topic"),
 )
-BANKS = Part(
+BANKS = ReleasePart(
     "banks",
     "Rubrics",
     "Active items, in the Workbench's dialect and AutoJudge's.",
     bank_files,
     _size_of_banks,
 )
-PROMPTS = Part(
+PROMPTS = ReleasePart(
     "prompts",
     "Prompts",
     "What each grader was asked, word by word.",
     prompt_files,
     lambda contents: counted(len(selectors.graders(contents.collection)), "grader"),
 )
-GRADES = Part(
+GRADES = ReleasePart(
     "grades",
     "Graded passages",
     "Every grade of an active item, with the model's reply, unless it was dropped.",
     graded_files,
     _size_of_grades,
 )
-RUNS = Part("runs", "Runs and responses", "Accepted runs, as they were submitted.", run_files, _size_of_runs)
+RUNS = ReleasePart(
+    "runs", "Runs and responses", "Accepted runs, as they were submitted.", run_files, _size_of_runs
+)

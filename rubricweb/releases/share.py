@@ -180,12 +180,12 @@ def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class PreviewRow:
-    part: parts.Part
+    part: parts.ReleasePart
     size: str
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class ReleasePreview:
     """A release before it is made: its parts with sizes, what is open, and what is left out."""
 
     rows: list[PreviewRow]
@@ -205,7 +205,7 @@ class PartFiles:
     """Bytes."""
 
 
-def preview(collection: Collection) -> Preview:
+def preview(collection: Collection) -> ReleasePreview:
     """Preview a release with the runs, so that their number shows before the form takes them."""
     contents, checklist = (
         parts.contents_of(collection, parts.ReleaseOptions(has_runs=True)),
@@ -218,7 +218,7 @@ def preview(collection: Collection) -> Preview:
         except visibility.Refused as error:
             refusal = str(error)
         rows = [PreviewRow(part, part.size(contents)) for part in bundle.PARTS]
-        return Preview(rows, checklist, readme.left_out(contents), refusal)
+        return ReleasePreview(rows, checklist, readme.left_out(contents), refusal)
 
 
 def releases(collection: Collection) -> list[Release]:

@@ -58,7 +58,7 @@ FIRST_SUSPECT = "spurious"
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class RatingBar:
     """Passages of one grade: relevant ones above the axis, those judged not relevant below."""
 
     grade: int
@@ -87,7 +87,7 @@ class ItemCard:
     of_kind: int
     before: GridColumn | None
     after: GridColumn | None
-    bars: tuple[Bar, ...]
+    bars: tuple[RatingBar, ...]
     relevant: int
     """Graded passages that are judged relevant."""
     relevant_covering: int
@@ -130,7 +130,7 @@ def item_card(
         before=grid.items[at - 1] if at else None,
         after=grid.items[at + 1] if at + 1 < len(grid.items) else None,
         bars=tuple(
-            Bar(*count, up=up, down=down, covers=count[0] >= measure.min_grade)
+            RatingBar(*count, up=up, down=down, covers=count[0] >= measure.min_grade)
             for count, (up, down) in zip(counts, heights, strict=True)
         ),
         relevant=int(relevant.sum()),

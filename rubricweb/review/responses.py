@@ -38,7 +38,7 @@ class RatedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
+class ResponseRow:
     """One passage of the response."""
 
     number: int
@@ -62,7 +62,7 @@ class CoveredItem:
 
 @dataclass(frozen=True, slots=True)
 class AnswerGrid:
-    rows: tuple[AnswerRow, ...]
+    rows: tuple[ResponseRow, ...]
     items: tuple[CoveredItem, ...]
     hidden: int
     """Cells of the response that the reader has to rate before they see grades."""
@@ -125,11 +125,11 @@ class _Sheet:
 
     def row(
         self, number: int, passage: ResponsePassage, sentences: Sequence[Sentence], least: Ratings
-    ) -> AnswerRow:
+    ) -> ResponseRow:
         at = self.row_of.get(passage.doc_id)
         ratings = np.full(len(self.items), MISSING) if at is None else self.ratings[at]
         covering = np.flatnonzero(ratings >= least)
-        return AnswerRow(
+        return ResponseRow(
             number=number,
             sentences=_sentences_of(passage, sentences),
             covers=tuple(self._rated(self.passage_pks[at or 0], int(n), int(ratings[n])) for n in covering),

@@ -28,7 +28,7 @@ from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases
 from rubricweb.submissions import files
 from rubricweb.submissions.actions import NotTaken
-from rubricweb.submissions.files import MOST_EACH, Group, error, findings_as_json, grouped, total, warning
+from rubricweb.submissions.files import MOST_EACH, FileGroup, error, findings_as_json, grouped, total, warning
 from rubricweb.submissions.models import Call, Submission, SubmissionQuerySet
 
 DRY_BYTES = 20_000_000
@@ -77,10 +77,10 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """What is wrong with a submission, and what it would be as a run."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[FileGroup, ...]
     run_tag: str
     topics: int
 
@@ -92,10 +92,10 @@ class Report:
     def warnings(self) -> int:
         return total(self.groups, Severity.WARNING)
 
-    def with_error(self, group: Group) -> Report:
+    def with_error(self, group: FileGroup) -> CheckReport:
         return replace(self, groups=(group, *self.groups))
 
-    def with_warnings(self, groups: Iterable[Group]) -> Report:
+    def with_warnings(self, groups: Iterable[FileGroup]) -> CheckReport:
         return replace(self, groups=(*self.groups, *groups))
 
     def as_fields(self, submission: Submission) -> dict[str, object]:
@@ -110,10 +110,10 @@ class Report:
         }
 
 
-class Refused(Exception):
+class SubmissionRefused(Exception):
     """The submission cannot become a run."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: FileGroup) -> None:
         self.group = group
         super().__init__(group.category)
 
@@ -128,13 +128,13 @@ def check(lease: leases.Lease[Submission]) -> None:
                 _take(lease, report, path)
                 return
     except BadFormat as problem:
-        report = Report((error("malformed", *_parts(problem), line=problem.line),), "", 0)
-    except Refused as refused:
+        report = CheckReport((error("malformed", *_parts(problem), line=problem.line),), "", 0)
+    except SubmissionRefused as refused:
         report = report.with_error(refused.group)
     _refuse(lease, report)
 
 
-def dry_check(call: Call, name: str, chunks: Iterable[bytes], *, team: str) -> Report:
+def dry_check(call: Call, name: str, chunks: Iterable[bytes], *, team: str) -> CheckReport:
     """Return the report that the team's file would get, and keep nothing of it. Raises NotTaken."""
     if not call.has_opened:
         raise NotTaken("The call is not open yet.")
@@ -146,7 +146,7 @@ def dry_check(call: Call, name: str, chunks: Iterable[bytes], *, team: str) -> R
                 _require_small(path)
                 return report_on(submission, path)
         except BadFormat as problem:
-            return Report((error("malformed", *_parts(problem), line=problem.line),), "", 0)
+            return CheckReport((error("malformed", *_parts(problem), line=problem.line),), "", 0)
 
 
 def _require_small(path: Path) -> None:
@@ -155,7 +155,7 @@ def _require_small(path: Path) -> None:
         raise NotTaken(f"Check only takes files of up to {most}. This one is checked once you submit it.")
 
 
-def report_on(submission: Submission, path: Path) -> Report:
+def report_on(submission: Submission, path: Path) -> CheckReport:
     """Check the file by the rules of the call, and by what the collection has."""
     call = submission.call
     inspection = inspect_file(
@@ -167,7 +167,7 @@ def report_on(submission: Submission, path: Path) -> Report:
     )
     groups = [*grouped(inspection.findings, inspection.counts), *_of_team(submission, inspection)]
     run_tag = inspection.run_tags[0] if inspection.run_tags else ""
-    report = Report(tuple(groups), run_tag, len(inspection.query_ids))
+    report = CheckReport(tuple(groups), run_tag, len(inspection.query_ids))
     if len(inspection.run_tags) > 1:
         others = ", ".join(inspection.run_tags[:3])
         return report.with_error(error("several_runs", f"the run ids {others}", "one run a file"))
@@ -193,13 +193,13 @@ def rules_of_call(call: Call) -> Rules:
     )
 
 
-def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
+def _of_team(submission: Submission, inspection: Inspection) -> Iterator[FileGroup]:
     others = [team for team in inspection.teams if team.casefold() != submission.team.casefold()]
     if others:
         yield warning("other_team", f"the team {others[0]!r}", f"your team, {submission.team!r}")
 
 
-def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
+def _of_runs(submission: Submission, run_tag: str) -> Iterator[FileGroup]:
     """Yield what the team's runs for the call make of this one."""
     run = _own_run(submission, run_tag)
     if run and run.is_accepted:
@@ -211,7 +211,7 @@ def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
             yield warning("same_priority", priority, "a priority of its own for each run")
 
 
-def _obstacle(submission: Submission, run_tag: str) -> Group | None:
+def _obstacle(submission: Submission, run_tag: str) -> FileGroup | None:
     """Return why the team cannot have a run of this tag. It never says whose another run is."""
     taken = submission.call.collection.runs.filter(run_tag=run_tag)
     if taken.exists() and _own_run(submission, run_tag) is None:
@@ -221,7 +221,7 @@ def _obstacle(submission: Submission, run_tag: str) -> Group | None:
     return _limit(submission, run_tag)
 
 
-def _limit(submission: Submission, run_tag: str) -> Group | None:
+def _limit(submission: Submission, run_tag: str) -> FileGroup | None:
     """Return whether the team has as many other runs as it may have."""
     limit = submission.call.runs_per_team
     others = _other_runs(submission, run_tag)
@@ -246,7 +246,7 @@ def _own_run(submission: Submission, run_tag: str) -> Run | None:
     return latest.run if latest else None
 
 
-def _take(lease: leases.Lease[Submission], report: Report, path: Path) -> None:
+def _take(lease: leases.Lease[Submission], report: CheckReport, path: Path) -> None:
     """Import the file as a run in state submitted. Raises Refused, with nothing imported."""
     submission = lease.work
 
@@ -256,7 +256,7 @@ def _take(lease: leases.Lease[Submission], report: Report, path: Path) -> None:
                 pk=submission.call.collection_id
             )
             if obstacle := _obstacle(submission, report.run_tag):
-                raise Refused(obstacle)
+                raise SubmissionRefused(obstacle)
             run = _own_run(submission, report.run_tag) or Run(collection=collection, run_tag=report.run_tag)
             if run.pk:
                 submission.call.submissions.taken().filter(run=run).update(rejection=run.rejection)
@@ -274,7 +274,7 @@ def _take(lease: leases.Lease[Submission], report: Report, path: Path) -> None:
             )
             # The team may have submitted others since; now, nobody else can.
             if over := _limit(submission, report.run_tag):
-                raise Refused(over)
+                raise SubmissionRefused(over)
             run = submission.call.collection.runs.get(run_tag=report.run_tag)
             replaced = submission.call.submissions.taken().filter(run=run).exclude(pk=submission.pk)
             replaced.update(outcome=Submission.Outcome.REPLACED)
@@ -285,7 +285,7 @@ def _take(lease: leases.Lease[Submission], report: Report, path: Path) -> None:
             )
             audit.record("run submitted", run, by=submission.by, detail=detail)
     except BadFormat as problem:
-        raise Refused(error("not_imported", *_parts(problem), line=problem.line)) from problem
+        raise SubmissionRefused(error("not_imported", *_parts(problem), line=problem.line)) from problem
 
 
 def _import_files(call: Call, path: Path) -> ImportFiles:
@@ -295,7 +295,7 @@ def _import_files(call: Call, path: Path) -> ImportFiles:
 
 
 @transaction.atomic
-def _refuse(lease: leases.Lease[Submission], report: Report) -> None:
+def _refuse(lease: leases.Lease[Submission], report: CheckReport) -> None:
     submission = lease.work
     fields = report.as_fields(submission) | {"outcome": Submission.Outcome.REFUSED}
     leases.finish(lease, **fields)

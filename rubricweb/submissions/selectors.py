@@ -48,7 +48,7 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamRow:
+class TeamProgress:
     """A team on the organizers' page: its runs for each call."""
 
     team: str
@@ -82,7 +82,7 @@ class CallCounts:
 @dataclass(frozen=True, slots=True)
 class DeskPage:
     calls: tuple[CallCounts, ...]
-    teams: tuple[TeamRow, ...]
+    teams: tuple[TeamProgress, ...]
     late: tuple[Submission, ...]
     """Late files that wait for an organizer."""
     waiting: tuple[Submission, ...]
@@ -148,7 +148,9 @@ def desk(collection: Collection) -> DeskPage:
     return DeskPage(
         calls=tuple(_counts_of(call, teams, runs, listed) for call in calls),
         teams=tuple(
-            TeamRow(team, tuple(len(runs[team, call.pk]) for call in calls), tuple(members.get(team, ())))
+            TeamProgress(
+                team, tuple(len(runs[team, call.pk]) for call in calls), tuple(members.get(team, ()))
+            )
             for team in teams
         ),
         late=tuple(submission for submission in listed if submission.outcome == Submission.Outcome.LATE),

@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """What one try came to."""
 
     at: dt.datetime
@@ -86,9 +86,9 @@ def deliver(lease: leases.Lease[Delivery]) -> None:
         target = sending.target_of(endpoint.address)
         answer = sending.post(target, headers_of(message, endpoint, at), message.body.encode())
         error = "" if answer.is_success else _refused(answer)
-    except (sending.BadAddress, sending.Refused, sending.NotAnswered) as failure:
+    except (sending.BadAddress, sending.AddressRefused, sending.NotAnswered) as failure:
         error = str(failure)
-    outcome = Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
+    outcome = DeliveryOutcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
     _save(lease, outcome)
     result = outcome.error or "delivered"
     logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
@@ -100,7 +100,7 @@ def _refused(answer: sending.HttpAnswer) -> str:
 
 
 @transaction.atomic
-def _save(lease: leases.Lease[Delivery], outcome: Outcome) -> None:
+def _save(lease: leases.Lease[Delivery], outcome: DeliveryOutcome) -> None:
     endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=lease.work.endpoint_id)
     answer = outcome.answer
     DeliveryAttempt.objects.create(
@@ -130,7 +130,7 @@ def _rest(failures: int, answer: sending.HttpAnswer | None) -> dt.timedelta:
     return min(SHORTEST_REST * (1 << doublings), LONGEST_REST)
 
 
-def _try_again(lease: leases.Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> None:
+def _try_again(lease: leases.Lease[Delivery], endpoint: Endpoint, outcome: DeliveryOutcome) -> None:
     """Schedule another try; or give up, and turn the endpoint off if it is gone or failed for days."""
     tries = lease.work.tries + 1
     is_gone = outcome.answer is not None and outcome.answer.status == GONE

@@ -50,7 +50,7 @@ class BadAddress(ValueError):
     """The address is of no form that is sent to; the text is for people."""
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """The address leads to a machine that must not be asked; the text is for people."""
 
 
@@ -101,7 +101,7 @@ def checked(target: Target) -> list[Address]:
     addresses = list(dict.fromkeys(ip_address(str(row[4][0]).partition("%")[0]) for row in rows))
     for address in addresses:
         if why := refusal(address, target):
-            raise Refused(why)
+            raise AddressRefused(why)
     if not addresses:
         raise OSError("The name has no address.")
     return addresses

@@ -126,7 +126,7 @@ class NewCampaign(serializers.Serializer[Any]):
     )
 
 
-class CampaignPreview(serializers.Serializer[new_campaign.Preview]):
+class CampaignPreview(serializers.Serializer[new_campaign.PlanPreview]):
     """What the campaign would ask of people."""
 
     cells = serializers.IntegerField()
@@ -150,7 +150,7 @@ class CampaignPreview(serializers.Serializer[new_campaign.Preview]):
         help_text="Of the interval of most runs' estimates, about; null where it is not known before.",
     )
 
-    def get_close_pairs(self, plan: new_campaign.Preview) -> int:
+    def get_close_pairs(self, plan: new_campaign.PlanPreview) -> int:
         return len(plan.pairs)
 
 

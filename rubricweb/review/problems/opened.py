@@ -31,7 +31,7 @@ from rubricweb.review.problems import (
     suspects,
     uncovered_of,
 )
-from rubricweb.review.problems.listing import Kind
+from rubricweb.review.problems.listing import ProblemKind
 
 PASSAGES = 20
 """How many of the passages that cover a misleading item are listed."""
@@ -39,10 +39,10 @@ CLOSEST = 7
 """How many similar items are listed beside it."""
 _KEY = re.compile(r"(item)-(\d+)|(passage|copies|pair)-(\d+)-(\d+)")
 KINDS = {
-    Kind.MISLEADING: "Misleading",
-    Kind.UNCOVERED: "No question covers it",
-    Kind.SAME: "Same twice",
-    Kind.COPIES: "Near-duplicate passages",
+    ProblemKind.MISLEADING: "Misleading",
+    ProblemKind.UNCOVERED: "No question covers it",
+    ProblemKind.SAME: "Same twice",
+    ProblemKind.COPIES: "Near-duplicate passages",
 }
 
 
@@ -62,7 +62,7 @@ class ProblemsForm(EvidenceForm):
         if self.chosen_bank:
             self.data["bank"] = str(self.chosen_bank.pk)
         self.first_bank = str(banks[0].pk) if banks else ""
-        self.kind = next((kind for kind in Kind if kind == address.get("kind")), None)
+        self.kind = next((kind for kind in ProblemKind if kind == address.get("kind")), None)
 
     def offered_bank(self) -> Bank:
         """Return the chosen bank. Http404 where the collection has none."""
@@ -74,7 +74,7 @@ class ProblemsForm(EvidenceForm):
         return self.first_bank if name == "bank" else super().default_value(name)
 
 
-class ReasonForm(forms.Form):
+class SetAsideForm(forms.Form):
     """Why something is not a problem."""
 
     reason = forms.CharField(
@@ -85,7 +85,7 @@ class ReasonForm(forms.Form):
     )
 
 
-class SearchForm(forms.Form):
+class ProblemSearchForm(forms.Form):
     """How alike near-duplicate passages are."""
 
     threshold = forms.FloatField(
@@ -178,7 +178,7 @@ class AnItem:
 
     topic: Topic
     item: Item
-    kind: Kind = Kind.MISLEADING
+    kind: ProblemKind = ProblemKind.MISLEADING
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class APair:
     topic: Topic
     item: Item
     keep: Item
-    kind: Kind = Kind.SAME
+    kind: ProblemKind = ProblemKind.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class APassage:
 
     topic: Topic
     passage: Passage
-    kind: Kind
+    kind: ProblemKind
 
 
 Subject = AnItem | APair | APassage
@@ -239,7 +239,7 @@ def subject_of(user: User, bank: Bank, key: str) -> Subject:
         return APair(duplicate.topic, duplicate, keep)
     _, topic = access.bank_topic_for(user, bank.pk, first)
     passage = pooled_passage(bank.collection, topic.pk, second)
-    return APassage(topic, passage, Kind.COPIES if match[3] == "copies" else Kind.UNCOVERED)
+    return APassage(topic, passage, ProblemKind.COPIES if match[3] == "copies" else ProblemKind.UNCOVERED)
 
 
 def opened(

@@ -38,14 +38,14 @@ from rubricweb.review.flags import actions as flags
 from rubricweb.review.models import Flag
 from rubricweb.review.models import Subject as FlagSubject
 from rubricweb.review.problems import copies, count_hidden, evidence, listing, opened
-from rubricweb.review.problems.listing import FLAG_KINDS, Kind, Problem, reason_of_pair
+from rubricweb.review.problems.listing import FLAG_KINDS, Problem, ProblemKind, reason_of_pair
 from rubricweb.review.problems.opened import (
     KINDS,
     APair,
     APassage,
+    ProblemSearchForm,
     ProblemsForm,
-    ReasonForm,
-    SearchForm,
+    SetAsideForm,
     SpansForm,
     Subject,
     draft_form,
@@ -110,14 +110,14 @@ def _context(
         **_neighbours(kept, place),
         "search": search,
         "attempt": duplicates.last_attempt(collection),
-        "search_form": SearchForm(),
+        "search_form": ProblemSearchForm(),
         "groups": copies.totals(groups),
-        "reason": ReasonForm(),
+        "reason": SetAsideForm(),
     }
     if key:
         context["decision"] = next((row.decision for row in rows if row.problem.key == key), None)
         subject = opened.subject_of(user, bank, key)
-        if isinstance(subject, APassage) and subject.kind is Kind.COPIES:
+        if isinstance(subject, APassage) and subject.kind is ProblemKind.COPIES:
             context |= opened.group_of(bank, groups, subject)
         else:
             context |= opened.opened(subject, topics, rater, form.query)
@@ -173,11 +173,15 @@ def _ended(request: HtmxRequest, bank: Bank) -> HttpResponse:
 def search(request: HtmxRequest, slug: str) -> HttpResponse:
     """Have a worker look for near-duplicate passages."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = SearchForm(request.POST)
+    form = ProblemSearchForm(request.POST)
     if form.is_valid():
         duplicates.start_search(collection, threshold=form.cleaned_data["threshold"], by=request.user)
-        return redirect(f"{reverse('review:problems', args=[slug])}?{urlencode({'kind': Kind.COPIES})}")
-    context = _context(request.user, collection, QueryDict(f"kind={Kind.COPIES}")) | {"search_form": form}
+        return redirect(
+            f"{reverse('review:problems', args=[slug])}?{urlencode({'kind': ProblemKind.COPIES})}"
+        )
+    context = _context(request.user, collection, QueryDict(f"kind={ProblemKind.COPIES}")) | {
+        "search_form": form
+    }
     return form_response(request, PAGE, context, part="problems", status=422)
 
 
@@ -330,7 +334,7 @@ def _rewording(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str)
 def _set_aside(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
     """Keep a person's word that it is no problem, as a flag that is resolved with a reason."""
     bank_topic_for_editor(request.user, bank.pk, subject.topic.pk)
-    form = ReasonForm(request.POST)
+    form = SetAsideForm(request.POST)
     if not form.is_valid():
         return Refusal({"reason": form})
     reason = form.cleaned_data["reason"]

@@ -50,8 +50,8 @@ from rubricweb.review.selectors import (
 from rubricweb.review.selectors.window import (
     NO_RANK,
     GridColumn,
-    Group,
     Row,
+    RowGroup,
     Window,
     excerpts,
     marks,
@@ -191,7 +191,7 @@ def _grouped(rows: list[Row], grid: TopicGrid, order: list[int]) -> list[Row]:
         return rows
     before = [None, *(row.judgment for row in rows)]
     return [
-        replace(row, group=Group(row.judgment, row.is_relevant, sizes[row.judgment]))
+        replace(row, group=RowGroup(row.judgment, row.is_relevant, sizes[row.judgment]))
         if place == 0 or row.judgment != before[place]
         else row
         for place, row in enumerate(rows)

@@ -135,7 +135,7 @@ class RunRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     """Passages of one human judgment."""
 
     judgment: int | None
@@ -162,7 +162,7 @@ class Row:
     flags: int
     excerpt: str
     """The first ones of its text."""
-    group: Group | None = None
+    group: RowGroup | None = None
     """The group that the passage opens in the window; None for its other passages."""
 
 

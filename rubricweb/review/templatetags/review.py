@@ -105,7 +105,7 @@ def rating_chip(rater: Rater, rating: int) -> SafeString:
 
 
 @register.simple_tag
-def share(estimate: verify.Share) -> SafeString:
+def share(estimate: verify.Proportion) -> SafeString:
     """Render a share with its interval and counts; "too few" where the interval would say nothing."""
     if estimate.value is None or estimate.interval is None:
         return format_html('<span class="muted">{}</span>', DASH)

@@ -183,7 +183,7 @@ class RatedAnew(human_ratings.HumanGradeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Proportion:
     """`count` of `n`, with Wilson's interval."""
 
     count: int
@@ -214,11 +214,11 @@ class LevelRow:
     rating: int
     cells: int
     checked: int
-    right: Share
+    right: Proportion
     """The share of the sample that people gave exactly this rating."""
-    precision: Share | None
+    precision: Proportion | None
     """The share that people rate this or more, among sampled cells that the grader rates so."""
-    recall: Share | None
+    recall: Proportion | None
     """The share that the grader rates this or more, among sampled cells that people rate so; None for 0."""
 
 
@@ -297,14 +297,14 @@ def _row(population: Population, rating: int, everything: NDArray[np.int64]) -> 
     precision = recall = None
     if rating:
         reaching, above = population.reaches(rating), population.sample(graded >= rating)
-        precision = Share(int(reaching[above].sum()), len(above))
+        precision = Proportion(int(reaching[above].sum()), len(above))
         reached = graded[everything][reaching[everything]] >= rating
-        recall = Share(int(reached.sum()), len(reached))
+        recall = Proportion(int(reached.sum()), len(reached))
     return LevelRow(
         rating=rating,
         cells=int(among.sum()),
         checked=int((among & population.checked).sum()),
-        right=Share(int((by_people[sample] == rating).sum()), len(sample)),
+        right=Proportion(int((by_people[sample] == rating).sum()), len(sample)),
         precision=precision,
         recall=recall,
     )

@@ -53,7 +53,7 @@ class CheckQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CellToVerify:
     """A cell in the queue."""
 
     topic_id: int
@@ -86,7 +86,7 @@ Place = tuple[TopicCells, int, int, bool]
 """Topic, row, column, and whether it comes from the random order."""
 
 
-def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[Candidate]:
+def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[CellToVerify]:
     """Return the next cell and some after it; the first is the one in the address, unless it is hidden."""
     named = _named(bank, cells, query) if query.at else iter(())
     places = list(islice(_unique(named, _next(bank, rater, cells, query)), AHEAD + 1))
@@ -99,7 +99,7 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
         topic_pool = pool.only(topic.pool.topic_id)
         reasons[topic] = suspicions(rater, topic_pool, topic.columns, min_grade=query.min_grade)
     return [
-        Candidate(
+        CellToVerify(
             topic.pool.topic_id,
             topic.pool.query_id,
             topic.pool.doc_ids[row],
@@ -259,7 +259,7 @@ def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
+class VerifiedAnswer:
     """A verified answer."""
 
     topic_id: int
@@ -289,27 +289,29 @@ class AnswerRow:
         return self.state == "wrong" and is_acceptable(self.item, self.answer, self.keys)
 
 
-def answer_rows(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int) -> Page[AnswerRow]:
+def answer_rows(
+    bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int
+) -> Page[VerifiedAnswer]:
     """Return a page of the answers that the filters keep, of one topic or of all."""
     topics = [topic for topic in cells.topics if query.topic in (0, topic.pool.topic_id)]
-    places, scores = [], [np.zeros(0)]
+    judged, scores = [], [np.zeros(0)]  # suspicious verdicts first, then as they are in the bank
     for number, topic in enumerate(topics):
         mask = kept_by(topic, query)
         rows, columns = np.nonzero(mask)
-        places += [(number, int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
+        judged += [(number, int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
         close = topic.closeness.astype(np.float64)
         is_near_miss = (topic.graded == 0) & (close >= NEAR)
         is_far_hit = (topic.graded == 1) & (close < FAR)
         suspicion = np.where(is_near_miss, 200 + close, np.where(is_far_hit, 200 - close, 0.0))
         scores.append(suspicion[mask])
     order = np.argsort(-np.concatenate(scores), kind="stable")
-    selected = Paginator([places[at] for at in order.tolist()], PAGE_ROWS).get_page(page)
+    selected = Paginator([judged[at] for at in order.tolist()], PAGE_ROWS).get_page(page)
     places = [(topics[number], row, column, False) for number, row, column in selected.object_list]
-    rows = list(_rows(bank, rater, places))
-    return Page(rows, selected.number, selected.paginator)  # type: ignore[arg-type]  # pages of places, shown as rows
+    listed = list(_rows(bank, rater, places))
+    return Page(listed, selected.number, selected.paginator)  # pages of places, shown as rows
 
 
-def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
+def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[VerifiedAnswer]:
     items = items_at(bank, places)
     keys = selectors.keys_of(
         column.revision_pk for topic, _, at, _ in places for column in (topic.columns[at],)
@@ -323,7 +325,7 @@ def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
     for topic, row, at, _ in places:
         column, pool = topic.columns[at], topic.pool
         rating, by_people = int(topic.graded[row, at]), int(topic.by_people[row, at])
-        yield AnswerRow(
+        yield VerifiedAnswer(
             topic_id=pool.topic_id,
             query_id=pool.query_id,
             passage_pk=pool.passage_pks[row],

@@ -32,8 +32,8 @@ from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, displ
 from rubricweb.review.selectors.cell import CellView, cell_view
 from rubricweb.review.verify import BankCells, RatedAnew, bank_cells, estimates
 from rubricweb.review.verify import selectors as checks
-from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoForm, VerdictForm
-from rubricweb.review.verify.selectors import Candidate, CheckQuery, answer_rows
+from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoVerdictForm, VerdictForm
+from rubricweb.review.verify.selectors import CellToVerify, CheckQuery, answer_rows
 
 PAGE = "review/verify/verify.html"
 CARD, LIST = "review/verify/_check.html", "review/verify/_list.html"
@@ -68,7 +68,7 @@ def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpR
 def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Withdraw the user's latest verdict, and show that cell again."""
     bank = verified_bank(request, slug, bank_id, needed=roles.TO_VERIFY)
-    form = UndoForm(request.POST)
+    form = UndoVerdictForm(request.POST)
     if not form.is_valid():
         raise Http404("No such verdict.")
     verdict, rating_event, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
@@ -194,7 +194,7 @@ def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> 
     }
 
 
-def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: Candidate) -> dict[str, object]:
+def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: CellToVerify) -> dict[str, object]:
     now.item.bank = bank
     passage = bank.collection.passages.get(pk=now.passage_pk)
     return {
