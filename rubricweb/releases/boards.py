@@ -32,7 +32,7 @@ from rubricweb.grades.selectors import banks_graded_by, graders, scored_graders
 from rubricweb.leaderboards import agreement, agreement_tables
 from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, certainty, files, lookup, provenance
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, labelled_heat_map
+from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, heat_map
 from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, counted, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
@@ -130,7 +130,7 @@ def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
             for run in places
         ]
         topics = [topic.query_id for topic in scored.base.pool.topics]
-        by_topic = labelled_heat_map(by_topic_rows, topics, name="topics", sentence=f"{label} by topic").file
+        by_topic = heat_map(by_topic_rows, topics, name="topics", sentence=f"{label} by topic").file
         yield text_file(
             f"figures/{stem}_topics.svg",
             f"{label} of each run on each topic",
