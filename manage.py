@@ -1,7 +1,9 @@
 #!/usr/bin/env python
-"""Django's command line. Runs in the project's `.venv` whichever python starts it."""
+"""Django's command line, which has the verbs of `rubricweb`, too."""
+
+import sys
 
 from rubricweb.__main__ import main
 
 if __name__ == "__main__":
-    main()
+    main(["manage", *sys.argv[1:]])

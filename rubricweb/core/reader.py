@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
 
+from rubricweb import __version__
 from rubricweb.core.formatting import counted, number
 
 if TYPE_CHECKING:
@@ -123,6 +124,14 @@ def see_everything() -> None:
 
 class OperatorCommand(BaseCommand):
     """A management command of the server's operator, from whom nothing is hidden."""
+
+    suppressed_base_arguments = {
+        *("--version", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color"),
+    }
+    """They work, and `--help` is about what the command does."""
+
+    def get_version(self) -> str:
+        return __version__
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # Any: as Django calls it
         with everything():

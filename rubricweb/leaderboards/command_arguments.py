@@ -181,6 +181,12 @@ def add_comparing_arguments(parser: ArgumentParser) -> None:
     text = "first judgment that is relevant; default: the collection's"
     parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=text)
     parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
+    add_json_argument(parser)
+
+
+def add_json_argument(parser: ArgumentParser) -> None:
+    """Add --json, the name that every command which prints has for its JSON."""
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="--format json")
 
 
 def first_relevant(collection: Collection, options: Options) -> int:

@@ -151,7 +151,10 @@ class ComparisonDocument(serializers.Serializer[Any]):
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
     level = serializers.FloatField(help_text="Of the interval: 0.95.")
-    topics = serializers.IntegerField()
+    topics = serializers.IntegerField(help_text="Those that count for both.")
+    equal_topics = serializers.IntegerField(
+        help_text="Those on which both score the same, to three decimals."
+    )
     test = serializers.CharField()
     p = serializers.FloatField(allow_null=True, help_text="Adjusted for all pairs of the board.")
     is_clear = serializers.BooleanField()

@@ -224,6 +224,7 @@ def document(pair: RunComparison) -> dict[str, object]:
         "high": pair.high if pair.has_interval else None,
         "level": LEVEL,
         "topics": len(pair.topics),
+        "equal_topics": sum(abs(topic.difference) < SAME for topic in pair.topics),
         "test": str(pair.test),
         "p": pair.p,
         "is_clear": pair.is_clear,

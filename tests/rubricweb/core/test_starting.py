@@ -47,7 +47,7 @@ def test_torch_is_told_not_to_spin_by_every_process():
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
     shell = ["shell", "--no-imports", "--command", "import torch"]
     web = ["-c", "import rubricweb.asgi, torch"]
-    for command in (["manage.py", *shell], ["-m", "rubricweb", *shell], web):
+    for command in (["manage.py", *shell], ["-m", "rubricweb", "manage", *shell], web):
         done = subprocess.run(
             [sys.executable, *command],
             capture_output=True,

@@ -1,5 +1,6 @@
 """`manage.py sample_topics`."""
 
+import json
 from io import StringIO
 
 import pytest
@@ -27,6 +28,16 @@ def test_topics_with_their_distance(topics):
     assert first[1] == "NaN"
     assert float(second[1]) > 1, "of another kind"
     assert sample("--size", "2", "--seed", "3")[1:] == [first, second]
+
+
+def test_topics_as_json(topics):
+    out = StringIO()
+    call_command("sample_topics", "autumn", "--size", "2", "--seed", "3", "--json", stdout=out)
+    document = json.loads(out.getvalue(), parse_constant=pytest.fail)
+    assert [row["query_id"] for row in document["topics"]] == [
+        row[0] for row in sample("--size", "2", "--seed", "3")[1:]
+    ]
+    assert document["topics"][0]["distance"] is None
 
 
 def test_only_from_a_slice(topics):

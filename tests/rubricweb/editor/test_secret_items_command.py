@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -30,7 +32,8 @@ def test_items_are_hidden_listed_and_shown(ids, tmp_path, capsys):
     assert said.out.split() == ids[:2]
     assert said.err == "--hide: 2 of 2 items changed.\n2 of 3 items of main are secret.\n"
     assert _secret() == set(ids[:2])
-    call_command("secret_items", "autumn", "main", "--show", ids[0])
+    call_command("secret_items", "autumn", "main", "--show", ids[0], "--json")
+    assert json.loads(capsys.readouterr().out) == {"secret": [ids[1]]}
     assert _secret() == {ids[1]}
     call_command("secret_items", "autumn", "main", "--hide", "all")
     assert _secret() == set(ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
+import msgspec
 from django.core.management import CommandError
 
 from grading.errors import UnknownSlice
@@ -14,7 +15,7 @@ from rubricweb.corpus.command_arguments import collection_named
 
 
 class Command(OperatorCommand):
-    help = "Draw topics that are as different by their attributes as can be, and print them as TSV."
+    help = "Draw topics that are as different by their attributes as can be, and print them as TSV or JSON."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the collection")
@@ -26,6 +27,7 @@ class Command(OperatorCommand):
             metavar="A=V",
             help="only from topics with a value of an attribute: category=how-to, ambiguity=5..10",
         )
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, slug: str, size: int, seed: int, topics: str, **options: object) -> None:
         if size < 1 or seed < 0:
@@ -43,5 +45,8 @@ class Command(OperatorCommand):
         rows: list[dict[str, Value]] = [
             {"query_id": t.query_id, "distance": t.distance, "text": texts[t.query_id]} for t in drawn
         ]
+        if options["json"]:
+            self.stdout.write(msgspec.json.encode({"seed": seed, "topics": rows}).decode())
+            return
         stated = [("seed", str(seed)), ("distance", f"to the nearest topic above; {DISTANCE}")]
         self.stdout.write("\n".join(tsv_lines(from_mappings(rows, stated))))

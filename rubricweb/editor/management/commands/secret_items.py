@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Command(OperatorCommand):
         help_text = f"item ids, a file with one a line (@FILE), or {ALL}"
         change.add_argument("--hide", nargs="+", metavar="ID", help=f"keep these secret: {help_text}")
         change.add_argument("--show", nargs="+", metavar="ID", help="make these public, likewise")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:
         rubric = access.named_bank(slug, bank)
@@ -37,8 +39,8 @@ class Command(OperatorCommand):
             if options[option]:
                 self._change(option, change, _items(rubric, _ids(options[option])))
         secret = rubric.items.active().filter(revision__is_secret=True).order_by("topic", "position")
-        for uid in secret.values_list("revision__uid", flat=True):
-            self.stdout.write(uid)
+        uids = list(secret.values_list("revision__uid", flat=True))
+        self.stdout.write(json.dumps({"secret": uids}) if options["json"] else "\n".join(uids))
         self.stderr.write(
             f"{len(secret):,} of {rubric.items.active().count():,} items of {rubric} are secret."
         )

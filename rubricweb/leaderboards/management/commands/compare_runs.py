@@ -31,6 +31,9 @@ class Command(OperatorCommand):
         add_measure_argument(parser)
         add_board_arguments(parser)
         parser.add_argument("--format", default=FORMATS[0], choices=FORMATS, help="%(default)s by default")
+        parser.add_argument(
+            "--json", dest="format", action="store_const", const="json", help="as --format json"
+        )
 
     def handle(self, *, first: str, second: str, **options: Any) -> None:  # Any: what argparse parsed
         try:

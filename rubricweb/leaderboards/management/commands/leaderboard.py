@@ -28,10 +28,12 @@ class Command(OperatorCommand):
         by_topic = ", ".join((*files.PER_TOPIC, f"and their {files.MEASURES}"))
         text = f"json (default), tsv, tex; with a row for each topic {by_topic}"
         parser.add_argument("--format", default="json", help=text)
-        parser.add_argument("--json", action="store_true", help="the same as --format json")
+        parser.add_argument(
+            "--json", dest="format", action="store_const", const="json", help="as --format json"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        form = "json" if options["json"] else options["format"]
+        form = options["format"]
         if form not in WRITERS:
             raise CommandError(f"no format {form!r}; known are {', '.join(WRITERS)}")
         try:

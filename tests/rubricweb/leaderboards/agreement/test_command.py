@@ -19,7 +19,7 @@ def command(*options):
 
 def test_the_command_prints_json_and_tables(made):
     judge(made)
-    found = json.loads(command("--min-relevant-judgment", 2))
+    found = json.loads(command("--min-relevant-judgment", 2, "--json"))
     assert found["graders"][0]["binary"] == [[2, 1], [0, 1]]
     assert found["graders"][0]["kappa"] == 0.5
     lines = command("--format", "tsv").splitlines()

@@ -228,7 +228,7 @@ def test_the_command_says_the_same(made):
     call_command("compare_runs", "autumn", "first", "both", *made.names, stdout=out)
     assert out.getvalue() == f"{VERDICT} {SENTENCE}\n"
     out = StringIO()
-    call_command("compare_runs", "autumn", "first", "both", *made.names, "--format", "json", stdout=out)
+    call_command("compare_runs", "autumn", "first", "both", *made.names, "--json", stdout=out)
     assert json.loads(out.getvalue())["difference"] == 0.75
     with pytest.raises(CommandError, match=r"no run nobody; its runs are both, first, lacks, stray\."):
         call_command("compare_runs", "autumn", "nobody", "both", *made.names)
