@@ -262,11 +262,12 @@ def decide_page(
     named = next((place for place in order if place[1:] == at), None)
     chosen = named or next((place for place in order if _waits(conflicting, place, person)), None)
     passages = _passages(conflicting, order)
-    fallback = passages[0] if passages else None
-    here = next((row for row in passages if chosen in row.places), fallback)
+    here = next((row for row in passages if chosen in row.places), passages[0] if passages else None)
     rows = _conflicts_of(collection, here.places, conflicting, query, person) if here else ()
     current = next((row for row in rows if row.place == chosen), None)
-    latest = decisions_of(current.place).order_by("-number").first() if current else None
+    place = current.place if current else None
+    latest = decisions_of(place).order_by("-number").first() if place else None
+    items = Item.objects.filter(topic=place.topic, revision=place.revision) if place else Item.objects.none()
     mine = [row for row in conflicting.decisions.values() if row.by_id == person.pk]
     return DecidePage(
         conflicts=conflicting,
@@ -275,7 +276,7 @@ def decide_page(
         passage=Passage.objects.get(pk=here.first.passage) if here else None,
         rows=rows,
         current=current,
-        item=_item(current),
+        item=items.select_related("bank").order_by("pk").first(),
         grades=_grades(current, person),
         agreed=_agreed(conflicting, here.first) if here else (),
         skip_to=next_waiting(conflicting, order, chosen, person) if chosen else None,
@@ -284,13 +285,6 @@ def decide_page(
         seen=latest.number if latest else 0,
         uid=new_uid(),
     )
-
-
-def _item(conflict: CellConflict | None) -> Item | None:
-    if conflict is None:
-        return None
-    items = Item.objects.filter(topic=conflict.place.topic, revision=conflict.place.revision)
-    return items.select_related("bank").order_by("pk").first()
 
 
 def in_order(conflicting: Conflicts) -> list[CellKey]:

@@ -11,8 +11,10 @@ from django.utils import timezone
 
 from grading import prompts
 from grading.formats.judge_qrels import FILE_MD5
-from grading.graders import backend_options, hf_model, registry
+from grading.graders.backend_options import ATTEMPT, Value
 from grading.graders.base import ANSWERS_BY, PROMPT
+from grading.graders.hf_model import SMOLLM2
+from grading.graders.registry import IMPORTED
 from grading.types import MAX_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
@@ -21,11 +23,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades import human_models  # noqa: F401  (models of this app)
 from rubricweb.jobs.models import Chunk, Job
 
-MODEL_NAMES = {
-    "lexical": "word overlap",
-    hf_model.SMOLLM2: "SmolLM2 135M",
-    "google/flan-t5-large": "FLAN-T5 large",
-}
+MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 
 
 class ReplyBlock(models.Model):
@@ -129,10 +127,10 @@ class GraderConfig(models.Model):
             return ""
         if (backend, llm) == (self.backend, self.llm):
             return ""
-        return f"{llm} from a file" if backend == registry.IMPORTED else llm
+        return f"{llm} from a file" if backend == IMPORTED else llm
 
     @property
-    def settings(self) -> dict[str, backend_options.Value]:
+    def settings(self) -> dict[str, Value]:
         """Return its options other than the prompt and the source of answers."""
         return {name: value for name, value in self.options.items() if name not in (PROMPT, ANSWERS_BY)}
 
@@ -140,7 +138,7 @@ class GraderConfig(models.Model):
     def settings_words(self) -> str:
         """Return the name's end for such options: ", attempt 2, max_new_tokens 100"; no digest of a file."""
         named = (setting for setting in self.settings.items() if setting[0] != FILE_MD5)
-        ordered = sorted(named, key=lambda setting: (setting[0] != backend_options.ATTEMPT, setting[0]))
+        ordered = sorted(named, key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
         return "".join(f", {name} {_word(value)}" for name, value in ordered)
 
     @property
@@ -154,7 +152,7 @@ class GraderConfig(models.Model):
         return self.backend, self.llm, self.settings_words
 
 
-def _word(value: backend_options.Value) -> str:
+def _word(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
