@@ -164,19 +164,7 @@ def close_account(person: User, *, by: User) -> str:
     name = person.username
     person.memberships.all().delete()
     Invitation.objects.filter(Q(person=person) | Q(by=person) | Q(username=name)).delete()
-    _forget(person)
-    for model in (AccessAttempt, AccessFailureLog, AccessLog):
-        model.objects.filter(username=name).delete()
-    for entry in AuditEntry.objects.filter(verb__in=NAMED_IN, detail__startswith=name):
-        if entry.detail.partition(":")[0] == name:
-            entry.detail = person.username + entry.detail.removeprefix(name)
-            entry.save(update_fields=["detail"])
-    audit.record("account closed", person, by=person if by.pk == person.pk else by, detail=person.username)
-    return person.username
-
-
-def _forget(person: User) -> None:
-    """Keep of the account only the row that ratings point to."""
+    # Only the row that ratings point to stays.
     person.username = _pseudonym()
     person.first_name = person.last_name = person.email = ""
     person.key_map, person.last_login = {}, None
@@ -185,6 +173,14 @@ def _forget(person: User) -> None:
     person.save()
     person.groups.clear()
     person.user_permissions.clear()
+    for model in (AccessAttempt, AccessFailureLog, AccessLog):
+        model.objects.filter(username=name).delete()
+    for entry in AuditEntry.objects.filter(verb__in=NAMED_IN, detail__startswith=name):
+        if entry.detail.partition(":")[0] == name:
+            entry.detail = person.username + entry.detail.removeprefix(name)
+            entry.save(update_fields=["detail"])
+    audit.record("account closed", person, by=person if by.pk == person.pk else by, detail=person.username)
+    return person.username
 
 
 def _pseudonym() -> str:

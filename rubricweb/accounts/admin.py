@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from rubricweb.accounts import passwords
+from rubricweb.accounts import passwords, roles
 from rubricweb.accounts.actions import (
     CannotClose,
     LastOrganizer,
@@ -20,7 +20,6 @@ from rubricweb.accounts.actions import (
     set_role,
 )
 from rubricweb.accounts.models import Membership, User
-from rubricweb.accounts.roles import Role
 from rubricweb.core.http import HtmxRequest
 
 
@@ -55,7 +54,7 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
 class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         fields = super().clean() or self.cleaned_data
-        if self.instance.pk and fields.get("role") != Role.ORGANIZER:
+        if self.instance.pk and fields.get("role") != roles.Role.ORGANIZER:
             try:
                 require_other_organizer(self.instance.collection, self.instance.user)
             except LastOrganizer as reason:
@@ -76,11 +75,13 @@ class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return ("user", "collection") if obj else ()
 
     def save_model(self, request: HtmxRequest, obj: Membership, form: Any, change: bool) -> None:  # type: ignore[override]
-        made = set_role(obj.user, obj.collection, role=Role(obj.role), by=request.user, team=obj.team)
+        made = set_role(obj.user, obj.collection, role=roles.Role(obj.role), by=request.user, team=obj.team)
         obj.pk = made.pk
 
     def has_delete_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
-        is_last = obj and obj.role == Role.ORGANIZER and not others_who_organize(obj.collection, obj.user)
+        is_last = (
+            obj and obj.role == roles.Role.ORGANIZER and not others_who_organize(obj.collection, obj.user)
+        )
         return super().has_delete_permission(request, obj) and not is_last
 
     def delete_model(self, request: HtmxRequest, obj: Membership) -> None:  # type: ignore[override]

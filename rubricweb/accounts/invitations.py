@@ -23,8 +23,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from rubricweb.accounts import passwords
-from rubricweb.accounts.account import TypedTwice
+from rubricweb.accounts import account, passwords
 from rubricweb.accounts.actions import same_team, set_role, team_names
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership, User
 from rubricweb.accounts.roles import Role
@@ -194,7 +193,7 @@ class TeamForm(forms.Form):
     )
 
 
-class NewAccountForm(TypedTwice, UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
+class NewAccountForm(account.TypedTwice, UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
     """An account for somebody who was invited."""
 
     class Meta:

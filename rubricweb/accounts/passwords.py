@@ -30,10 +30,8 @@ from django.utils.module_loading import import_string
 from grading.secret import MASK
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import TO_ORGANIZE, roles_with
-from rubricweb.core import audit, errors
-from rubricweb.core.database import is_locked, short_wait
+from rubricweb.core import audit, database, errors, servers
 from rubricweb.core.models import AuditEntry
-from rubricweb.core.servers import mail
 
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
@@ -144,7 +142,7 @@ def mail_links(email: str, *, site: str) -> None:
             continue
         audit.record(ASKED, user, by=None)
         text = render_to_string("accounts/password_mail.txt", {"user": user, "link": site + link_path(user)})
-        mail(user.email, "Your RubricWeb password", text, about=f"a password link for user {user.pk}")
+        servers.mail(user.email, "Your RubricWeb password", text, about=f"a password link for user {user.pk}")
 
 
 class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
@@ -153,14 +151,18 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
         """Return failures of the account from this address; the limit if the address has too many itself."""
         failures = int(super().get_failures(request, credentials))
-        if address_failures(request) >= settings.ADDRESS_FAILURE_LIMIT:
+        recent = AccessAttempt.objects.filter(
+            ip_address=client_address(request), attempt_time__gte=get_cool_off_threshold(request)
+        )
+        address_failures = recent.aggregate(failures=Sum("failures_since_start"))["failures"] or 0
+        if address_failures >= settings.ADDRESS_FAILURE_LIMIT:
             return max(failures, int(get_failure_limit(request, credentials)))
         return failures
 
     def user_logged_in(self, sender: object, request: HttpRequest, user: User, **kwargs: object) -> None:
         """Forget earlier failures; while an import holds the database, they expire by themselves."""
         try:
-            with short_wait():
+            with database.short_wait():
                 super().user_logged_in(sender, request, user, **kwargs)
         except OperationalError as error:
             _pass_if_locked(error)
@@ -169,7 +171,7 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         self, sender: object, request: HttpRequest, user: User | None, **kwargs: object
     ) -> None:
         try:
-            with short_wait():
+            with database.short_wait():
                 super().user_logged_out(sender, request, user, **kwargs)
         except OperationalError as error:
             _pass_if_locked(error)
@@ -178,14 +180,14 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
 def note_last_login(sender: type[User], user: User, **kwargs: object) -> None:
     """Record the sign-in, unless the database is locked: signing in does not wait for an import."""
     try:
-        with short_wait():
+        with database.short_wait():
             update_last_login(sender, user, **kwargs)
     except OperationalError as error:
         _pass_if_locked(error)
 
 
 def _pass_if_locked(error: OperationalError) -> None:
-    if not is_locked(error):
+    if not database.is_locked(error):
         raise error
     logger.info("who signed in or out was not noted: the database is locked")
 
@@ -219,14 +221,6 @@ def note_failure(request: HttpRequest, name: str) -> None:
     AxesProxyHandler.user_login_failed(sender=__name__, credentials={"username": name}, request=request)
 
 
-def address_failures(request: HttpRequest) -> int:
-    """Return the number of wrong passwords from this address within the cool-off time, for any account."""
-    recent = AccessAttempt.objects.filter(
-        ip_address=client_address(request), attempt_time__gte=get_cool_off_threshold(request)
-    )
-    return recent.aggregate(failures=Sum("failures_since_start"))["failures"] or 0
-
-
 def client_address(request: HttpRequest) -> str:
     """Return the address of a request: the nearest that is none of RUBRIC_TRUSTED_PROXIES.
 
@@ -237,7 +231,14 @@ def client_address(request: HttpRequest) -> str:
         if not _is_trusted(address) or not _is_address(hop.strip()):
             break
         address = hop.strip()
-    return _counted_as(address)
+    if not _is_address(address):
+        return "127.0.0.1"
+    parsed = ip_address(address)
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(ip_network(f"{parsed}/{128 - IPV6_HOST_BITS}", strict=False).network_address)
 
 
 def _peer(request: HttpRequest) -> str:
@@ -260,14 +261,3 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _counted_as(address: str) -> str:
-    if not _is_address(address):
-        return "127.0.0.1"
-    parsed = ip_address(address)
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    if parsed.ipv4_mapped:
-        return str(parsed.ipv4_mapped)
-    return str(ip_network(f"{parsed}/{128 - IPV6_HOST_BITS}", strict=False).network_address)

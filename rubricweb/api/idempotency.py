@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from django.conf import settings
 from django.contrib import messages
@@ -29,9 +29,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from rubricweb.accounts.roles import Role
+from rubricweb.api import requests, resources
 from rubricweb.api.models import KEY_CHARS, KeptAnswer
-from rubricweb.api.requests import RequestProblem
-from rubricweb.api.resources import Resource
 from rubricweb.core.middleware import Answer
 from rubricweb.core.templatetags.core import ONCE
 
@@ -183,7 +182,9 @@ def _made_before(view: APIView, kept: KeptAnswer) -> Response | None:
 def _key(request: Request) -> str:
     key = request.headers.get(HEADER, "")
     if len(key) > KEY_CHARS:
-        raise RequestProblem(HTTPStatus.BAD_REQUEST, f"An {HEADER} has at most {KEY_CHARS} characters.")
+        raise requests.RequestProblem(
+            HTTPStatus.BAD_REQUEST, f"An {HEADER} has at most {KEY_CHARS} characters."
+        )
     return key
 
 
@@ -200,7 +201,9 @@ def _lease() -> dt.timedelta:
 
 def _again(view: APIView, kept: KeptAnswer, digest: str) -> Response:
     if kept.request_digest != digest:
-        raise RequestProblem(HTTPStatus.UNPROCESSABLE_ENTITY, f"This {HEADER} was sent with another request.")
+        raise requests.RequestProblem(
+            HTTPStatus.UNPROCESSABLE_ENTITY, f"This {HEADER} was sent with another request."
+        )
     if not kept.status:
         raise _in_use(kept)
     _require_role(view, kept)
@@ -209,26 +212,23 @@ def _again(view: APIView, kept: KeptAnswer, digest: str) -> Response:
 
 def _require_role(view: APIView, kept: KeptAnswer) -> None:
     """Raise as the write would for somebody who has lost the role: the right is checked each time."""
-    if isinstance(view, Resource) and kept.role:
+    if isinstance(view, resources.Resource) and kept.role:
         view.collection(needed=Role(kept.role))
 
 
-def _in_use(kept: KeptAnswer) -> RequestProblem:
+def _in_use(kept: KeptAnswer) -> requests.RequestProblem:
     left = kept.lease_until - timezone.now() if kept.lease_until else dt.timedelta()
     text = f"A request with this {HEADER} is being worked on."
-    return RequestProblem(HTTPStatus.CONFLICT, text, wait=max(1, math.ceil(left.total_seconds())))
+    return requests.RequestProblem(HTTPStatus.CONFLICT, text, wait=max(1, math.ceil(left.total_seconds())))
 
 
 def _keep(view: APIView, kept: KeptAnswer, response: Response) -> None:
-    kept.status, kept.body = response.status_code, _plain(response)
+    plain = None if response.data is None else dict(response.data)
+    kept.status, kept.body = response.status_code, plain
     kept.headers = {name: response[name] for name in ("ETag", "Location") if name in response}
-    if isinstance(view, Resource):
+    if isinstance(view, resources.Resource):
         kept.role = view.role or ""
     kept.save(update_fields=["status", "body", "headers", "role"])
-
-
-def _plain(response: Response) -> Any:
-    return None if response.data is None else dict(response.data)
 
 
 def _digest(request: Request) -> str:
@@ -254,7 +254,11 @@ class FormsOnce:
             return self.get_response(request)
         kept, is_new = kept_for(cast("User", request.user), key, "")
         if not is_new:
-            first = _waited_for(kept)
+            end = time.monotonic() + WAITED
+            first: KeptAnswer | None = kept
+            while first and not first.status and time.monotonic() < end and not is_over(first):
+                time.sleep(LOOKED_EVERY)
+                first = KeptAnswer.objects.filter(pk=kept.pk).first()
             if first is None:  # it was refused
                 return self(request)
             if first.status or not is_taken_over(first):
@@ -286,19 +290,6 @@ def _form_key(request: HttpRequest) -> str:
     )
     content = repr((request.get_full_path(), fields, files))
     return f"form {once} {hashlib.sha256(content.encode()).hexdigest()}"
-
-
-def _waited_for(kept: KeptAnswer) -> KeptAnswer | None:
-    """Return the row of the first form once it is answered, given up, or waited for in vain.
-
-    None if it was refused.
-    """
-    end = time.monotonic() + WAITED
-    row: KeptAnswer | None = kept
-    while row and not row.status and time.monotonic() < end and not is_over(row):
-        time.sleep(LOOKED_EVERY)
-        row = KeptAnswer.objects.filter(pk=kept.pk).first()
-    return row
 
 
 def _form_again(request: HttpRequest, kept: KeptAnswer) -> HttpResponse:

@@ -62,7 +62,12 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     set_rollback()
     members = errors.problem(HTTPStatus(problem.status_code), "")
     members |= _detail(problem) | getattr(problem, "members", {})
-    return Response(members, problem.status_code, headers=_headers(problem), content_type=errors.PROBLEM)
+    headers = {}
+    if challenge := getattr(problem, "auth_header", ""):
+        headers["WWW-Authenticate"] = challenge
+    if wait := getattr(problem, "wait", None):
+        headers["Retry-After"] = str(int(wait))
+    return Response(members, problem.status_code, headers=headers, content_type=errors.PROBLEM)
 
 
 def _as_problem(error: Exception) -> exceptions.APIException | None:
@@ -75,7 +80,13 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
     if limit := errors.limit_exceeded(error):
         return RequestProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit)
     if isinstance(error, Conflict):
-        return changed_meanwhile(error)
+        item = error.item
+        now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
+        change = item.changes.select_related("revision").filter(number=error.seen).first()
+        before = {"version": change.number, "text": change.revision.text} if change else None
+        return RequestProblem(
+            HTTPStatus.PRECONDITION_FAILED, str(error), seen=error.seen, before=before, now=now
+        )
     if isinstance(error, MovedMeanwhile):
         since = [{"number": move.number, "verb": move.verb, "text": move.text} for move in error.since]
         return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(error), since=since)
@@ -88,30 +99,10 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
     return None
 
 
-def changed_meanwhile(conflict: Conflict) -> RequestProblem:
-    """Return 412 with the item as the writer has seen it (`before`), and as it is (`now`)."""
-    item = conflict.item
-    now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
-    change = item.changes.select_related("revision").filter(number=conflict.seen).first()
-    before = {"version": change.number, "text": change.revision.text} if change else None
-    return RequestProblem(
-        HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, before=before, now=now
-    )
-
-
 def _detail(problem: exceptions.APIException) -> dict[str, object]:
     if isinstance(problem, ValidationError):
         return {"detail": "Some fields do not fit.", "errors": problem.detail}
     return {"detail": str(problem.detail)}
-
-
-def _headers(problem: exceptions.APIException) -> dict[str, str]:
-    headers = {}
-    if challenge := getattr(problem, "auth_header", ""):
-        headers["WWW-Authenticate"] = challenge
-    if wait := getattr(problem, "wait", None):
-        headers["Retry-After"] = str(int(wait))
-    return headers
 
 
 DEEPEST = 100

@@ -25,9 +25,8 @@ from rest_framework.request import Request
 from rubricweb.accounts.account import account_page, to_section
 from rubricweb.accounts.models import User
 from rubricweb.api.models import Token
-from rubricweb.core import audit
+from rubricweb.core import audit, http
 from rubricweb.core.forms import offer_rows
-from rubricweb.core.http import HtmxRequest, shows_a_secret
 from rubricweb.corpus.models import Collection
 
 if TYPE_CHECKING:
@@ -79,13 +78,6 @@ def token_of(text: str) -> Token | None:
     return token if token.is_open and token.user.is_active else None
 
 
-def note_use(token: Token) -> None:
-    now = timezone.now()
-    before = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
-    if token.last_used_at is None or token.last_used_at < now - NOTED_EVERY:
-        Token.objects.filter(before, pk=token.pk).update(last_used_at=now)
-
-
 @transaction.atomic
 def revoke(token: Token, *, by: User) -> None:
     """Close the token at once."""
@@ -113,7 +105,10 @@ class TokenAuthentication(BaseAuthentication):
         token = token_of(text.strip())
         if token is None:
             raise exceptions.AuthenticationFailed("This token is unknown, revoked or expired.")
-        note_use(token)
+        now = timezone.now()
+        before = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
+        if token.last_used_at is None or token.last_used_at < now - NOTED_EVERY:
+            Token.objects.filter(before, pk=token.pk).update(last_used_at=now)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
@@ -164,9 +159,9 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["name"].help_text = "What it is for, such as “nightly export”."
 
 
-@shows_a_secret
+@http.shows_a_secret
 @require_http_methods(["GET", "HEAD", "POST"])
-def token_list(request: HtmxRequest) -> HttpResponse:
+def token_list(request: http.HtmxRequest) -> HttpResponse:
     """Make a token, and show its text this once; a form that was sent twice comes by GET."""
     if request.method != "POST":
         return to_section("tokens")
@@ -180,7 +175,7 @@ def token_list(request: HtmxRequest) -> HttpResponse:
 
 
 @require_POST
-def token_revoke(request: HtmxRequest, token_id: int) -> HttpResponse:
+def token_revoke(request: http.HtmxRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(Token, pk=token_id, user=request.user)
     revoke(token, by=request.user)
     messages.success(request, f"{token.name} is revoked and no longer works.")

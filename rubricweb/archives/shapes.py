@@ -264,7 +264,7 @@ def _added(value: Any) -> None:
 
 
 def _findings(value: Any) -> None:
-    for group in msgspec.convert(value, list[files.Group]):
+    for group in msgspec.convert(value, list[files.FileGroup]):
         one_of(files.MEANINGS)(group.category)
     files.findings_from_json(value)
 

@@ -203,7 +203,21 @@ class RubricWebJudge:
         if settings.filebase:
             path = Path(f"{settings.filebase}.nugget-grades.jsonl")
             write_nugget_grades(path, (line for topic in topics for line in _grades(topic, graded)))
-        return _leaderboard(topics, graded, settings)
+        measures = tuple(
+            MeasureSpec(name, kind, description=text) for name, (kind, text) in items.MEASURES.items()
+        )
+        builder = LeaderboardBuilder(LeaderboardSpec(measures=measures))
+        for topic in topics:
+            if not topic.reports:
+                continue
+            of_topic = topic.graded(graded)
+            rows = items.values_of(of_topic, grade_threshold=settings.grade_threshold)
+            for report, values in zip(topic.reports, rows, strict=True):
+                builder.add(run_id=report.metadata.run_id, topic_id=topic.topic.query_id, values=values)
+            _annotate(topic, of_topic)
+        return builder.build(
+            expected_topic_ids=[topic.topic.query_id for topic in topics], on_missing="default"
+        )
 
 
 def _topics(
@@ -267,22 +281,6 @@ def _grades(topic: JudgedTopic, graded: Graded) -> Iterator[NuggetGrade]:
                     doc_id=part.doc_id,
                     paragraph=part.paragraph,
                 )
-
-
-def _leaderboard(topics: Sequence[JudgedTopic], graded: Graded, settings: Settings) -> Leaderboard:
-    measures = tuple(
-        MeasureSpec(name, kind, description=text) for name, (kind, text) in items.MEASURES.items()
-    )
-    builder = LeaderboardBuilder(LeaderboardSpec(measures=measures))
-    for topic in topics:
-        if not topic.reports:
-            continue
-        of_topic = topic.graded(graded)
-        rows = items.values_of(of_topic, grade_threshold=settings.grade_threshold)
-        for report, values in zip(topic.reports, rows, strict=True):
-            builder.add(run_id=report.metadata.run_id, topic_id=topic.topic.query_id, values=values)
-        _annotate(topic, of_topic)
-    return builder.build(expected_topic_ids=[topic.topic.query_id for topic in topics], on_missing="default")
 
 
 def _annotate(topic: JudgedTopic, of_topic: GradedReports) -> None:

@@ -139,21 +139,17 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
 
 def _value(name: str, kind: type, value: object) -> Any:
     if issubclass(kind, bool):
-        return _switch(name, value)
+        values = {"true": True, "false": False}
+        if isinstance(value, bool):
+            return value
+        if str(value).lower() not in values:
+            raise BadSetting(f"{name} is {value!r}, expected true or false")
+        return values[str(value).lower()]
     try:
         return kind(value)  # type: ignore[call-arg]  # each of these classes takes one value
     except (TypeError, ValueError) as error:
         choices = f", expected one of {', '.join(kind)}" if issubclass(kind, StrEnum) else ""
         raise BadSetting(f"{name} is {value!r}{choices}: {error}") from error
-
-
-def _switch(name: str, value: object) -> bool:
-    values = {"true": True, "false": False}
-    if isinstance(value, bool):
-        return value
-    if str(value).lower() not in values:
-        raise BadSetting(f"{name} is {value!r}, expected true or false")
-    return values[str(value).lower()]
 
 
 FILE = "minima_llm.db"
@@ -178,7 +174,8 @@ class SharedReplies:
             return None
         text, raw = row
         if text and not (raw and raw.get("choices")):
-            return _completion(text)
+            message = {"role": "assistant", "content": text}
+            return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
         return raw or None
 
     def put(self, request: Json, reply: Json) -> None:
@@ -216,12 +213,6 @@ def canonical(request: Json) -> str:
 
 def key_of(canonical_text: str) -> str:
     return hashlib.sha256(canonical_text.encode()).hexdigest()
-
-
-def _completion(text: str) -> Json:
-    """Return a reply of which only the words are known."""
-    message = {"role": "assistant", "content": text}
-    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
 
 logger = logging.getLogger(__name__)

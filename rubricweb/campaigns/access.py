@@ -11,11 +11,9 @@ from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.adjudication import CellKey
+from rubricweb.campaigns import adjudication, ratable
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
-from rubricweb.campaigns.ratable import has_absent_runs, is_left_out
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import hidden_of_cell
@@ -23,7 +21,7 @@ from rubricweb.grades.visibility import hidden_of_cell
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
-def campaign_for(user: User, slug: str, campaign_id: int, *, needed: Role = roles.TO_RATE) -> Campaign:
+def campaign_for(user: User, slug: str, campaign_id: int, *, needed: roles.Role = roles.TO_RATE) -> Campaign:
     """Return a campaign of the collection; where people were named, others may not work on it."""
     rows = Campaign.objects.select_related("collection", "bank").filter(collection__slug=slug, pk=campaign_id)
     campaign = _with_access(rows, user.pk, campaign="pk", collection="collection").first()
@@ -40,19 +38,15 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
     Nobody works on cells of secret items, and of passages that no accepted run brings any more.
     """
     cell: CampaignCell
-    for cell in _cell(user.pk, campaign_id, cell_id):
-        if cell.campaign.collection.slug == slug and not is_left_out(cell, cell.campaign.collection):
+    rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
+    rows = rows.filter(campaign=campaign_id, pk=cell_id, revision__is_secret=False)
+    rows = rows.annotate(has_absent_runs=ratable.has_absent_runs("campaign__collection"))
+    for cell in _with_access(rows, user.pk, campaign="campaign", collection="campaign__collection"):
+        if cell.campaign.collection.slug == slug and not ratable.is_left_out(cell, cell.campaign.collection):
             _require(cell, cell.campaign, user, roles.TO_RATE)
             return cell
     campaign_for(user, slug, campaign_id)
     raise Http404("No such pair.")
-
-
-def _cell(user: int, campaign: int, cell: int) -> QuerySet[Any, Any]:
-    rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
-    rows = rows.filter(campaign=campaign, pk=cell, revision__is_secret=False)
-    rows = rows.annotate(has_absent_runs=has_absent_runs("campaign__collection"))
-    return _with_access(rows, user, campaign="campaign", collection="campaign__collection")
 
 
 def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Rows:
@@ -70,7 +64,7 @@ def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Ro
     )
 
 
-def _require(row: Any, campaign: Campaign, user: User, needed: Role) -> None:
+def _require(row: Any, campaign: Campaign, user: User, needed: roles.Role) -> None:
     """Raise PermissionDenied unless the user may work on the campaign; `row` is one of `_with_access`."""
     roles.remember(user, campaign.collection_id, row.held)
     held = roles.require(user, campaign.collection, needed)
@@ -79,14 +73,16 @@ def _require(row: Any, campaign: Campaign, user: User, needed: Role) -> None:
         raise PermissionDenied("This campaign is for other assessors.")
 
 
-def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple[Collection, CellKey]:
+def place_for(
+    user: User, slug: str, revision_id: int, passage_id: int
+) -> tuple[Collection, adjudication.CellKey]:
     collection = collection_for(user, slug, needed=roles.TO_DECIDE)
     revisions = ItemRevision.objects.filter(topic__collection=collection).select_related("topic")
     revision = get_object_or_404(revisions, pk=revision_id)
     pooled_passage(collection, revision.topic_id, passage_id)
     if hidden_of_cell(user, revision.topic, revision.pk, passage_id).ratings:
         raise PermissionDenied("Rate this pair before you see other people's ratings.")
-    return collection, CellKey(revision.topic_id, revision.pk, passage_id)
+    return collection, adjudication.CellKey(revision.topic_id, revision.pk, passage_id)
 
 
 def decision_for(user: User, slug: str, decision_id: int) -> tuple[Collection, Decision]:

@@ -21,7 +21,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried, take_missing
 from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
-from rubricweb.campaigns.population import Choice, ChosenCell, ChosenCells, chosen
+from rubricweb.campaigns.population import CellChoice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
 from rubricweb.grades import human_ratings
 from rubricweb.grades.human_models import Draw, HumanGrade
@@ -49,7 +49,7 @@ class CampaignPlan:
 
 @transaction.atomic
 def open_campaign(
-    choice: Choice, plan: CampaignPlan, *, by: User | None, seed: int | None = None
+    choice: CellChoice, plan: CampaignPlan, *, by: User | None, seed: int | None = None
 ) -> Campaign:
     """Freeze the chosen cells in order, each with one turn per independent assessor."""
     seed = randbelow(SEEDS) if seed is None else seed
@@ -82,7 +82,7 @@ def open_campaign(
 
 
 def _campaign(
-    choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: ChosenCells
+    choice: CellChoice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: ChosenCells
 ) -> Campaign:
     is_random = choice.order == Campaign.Order.RANDOM or choice.cells in SAMPLES
     return Campaign.objects.create(
@@ -127,7 +127,7 @@ def _frozen(campaign: Campaign, cells: Sequence[ChosenCell], *, first: int = 1) 
     )
 
 
-def _draw(choice: Choice, drawn: ChosenCells) -> Draw | None:
+def _draw(choice: CellChoice, drawn: ChosenCells) -> Draw | None:
     """Create the sampling design that estimates rely on; None without cells drawn from all of their items."""
     if choice.design is None or not any(cell.is_random for cell in drawn.cells):
         return None
@@ -173,21 +173,6 @@ def assign_cells(bank: Bank, cells: Iterable[human_ratings.Cell], *, to: User, b
     """
     if not roles.holds(to, bank.collection, roles.TO_RATE):
         raise UnfitCampaign(f"{to} is not an assessor here.")
-    campaign = _standing(bank, by)
-    frozen = _joined(campaign, list(dict.fromkeys(cells)))
-    assigned = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
-    new = [cell for cell in frozen if cell.pk not in assigned]
-    Turn.objects.bulk_create(
-        (Turn(campaign=campaign, cell=cell, order=cell.order, person=to, assigned_by=by) for cell in new),
-        batch_size=BATCH,
-    )
-    Campaign.objects.filter(pk=campaign.pk).update(closed_at=None)
-    audit.record("cells assigned", campaign, by=by, detail=f"{len(new)} to {to.username}")
-    _publish(campaign)
-    return len(new)
-
-
-def _standing(bank: Bank, by: User) -> Campaign:
     fixed = {
         "collection": bank.collection,
         "name": f"Assigned pairs of {bank.name}"[:120],
@@ -200,7 +185,18 @@ def _standing(bank: Bank, by: User) -> Campaign:
         "population": 0,
         "by": by,
     }
-    return Campaign.objects.get_or_create(bank=bank, is_standing=True, defaults=fixed)[0]
+    campaign = Campaign.objects.get_or_create(bank=bank, is_standing=True, defaults=fixed)[0]
+    frozen = _joined(campaign, list(dict.fromkeys(cells)))
+    assigned = set(campaign.turns.filter(person=to, cell__in=frozen).values_list("cell_id", flat=True))
+    new = [cell for cell in frozen if cell.pk not in assigned]
+    Turn.objects.bulk_create(
+        (Turn(campaign=campaign, cell=cell, order=cell.order, person=to, assigned_by=by) for cell in new),
+        batch_size=BATCH,
+    )
+    Campaign.objects.filter(pk=campaign.pk).update(closed_at=None)
+    audit.record("cells assigned", campaign, by=by, detail=f"{len(new)} to {to.username}")
+    _publish(campaign)
+    return len(new)
 
 
 def _joined(campaign: Campaign, cells: list[human_ratings.Cell]) -> list[CampaignCell]:

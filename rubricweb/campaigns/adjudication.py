@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
@@ -71,7 +71,11 @@ def ratings(
     """
     rows = _events(collection, campaign)
     if at_least > 1:
-        rows = rows.filter(Exists(_by_several(collection, at_least)))
+        same = HumanGrade.objects.filter(
+            topic__collection=collection, revision=OuterRef("revision"), passage=OuterRef("passage")
+        ).order_by()
+        counted = same.values("revision", "passage").annotate(people=Count("by", distinct=True))
+        rows = rows.filter(Exists(counted.filter(people__gte=at_least)))
     events: dict[CellKey, dict[int, list[Event]]] = {}
     fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
     for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
@@ -95,14 +99,6 @@ def _events(collection: Collection, campaign: Campaign | None) -> QuerySet[Human
         campaign=campaign, revision=OuterRef("revision"), passage=OuterRef("passage")
     )
     return rows.filter(Exists(cells))
-
-
-def _by_several(collection: Collection, at_least: int) -> Any:  # Any: an aggregated queryset
-    same = HumanGrade.objects.filter(
-        topic__collection=collection, revision=OuterRef("revision"), passage=OuterRef("passage")
-    ).order_by()
-    counted = same.values("revision", "passage").annotate(people=Count("by", distinct=True))
-    return counted.filter(people__gte=at_least)
 
 
 def _settled(by_person: Mapping[int, list[Event]], which: CountedRating) -> Ratings:

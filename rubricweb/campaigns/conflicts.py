@@ -36,7 +36,7 @@ SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ConflictQuery:
     """The criteria of a conflict."""
 
     campaign: Campaign | None = None
@@ -70,7 +70,7 @@ class Conflicts:
         return len(self.ratings) - self.decided
 
 
-def conflicts(collection: Collection, query: Query, person: User | None) -> Conflicts:
+def conflicts(collection: Collection, query: ConflictQuery, person: User | None) -> Conflicts:
     decisions, hidden = standing(collection), hidden_from(person, collection.pk)
     by_cell = ratings(collection, campaign=query.campaign, at_least=2)
     visible = {
@@ -139,7 +139,7 @@ class AssessorRating:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class RatingDot:
     """A rating on the scale, with the letters of all who gave it."""
 
     label: str
@@ -149,7 +149,7 @@ class Dot:
 
 
 @dataclass(frozen=True, eq=False)
-class Conflict:
+class CellConflict:
     """An item of the passage on which assessors disagree."""
 
     place: CellKey
@@ -169,13 +169,13 @@ class Conflict:
         return self.decision is None and not self.is_party
 
     @property
-    def dots(self) -> list[Dot]:
+    def dots(self) -> list[RatingDot]:
         levels = sorted(rating for rating, _ in self.meanings)
         together: dict[int, list[AssessorRating]] = {}
         for rating in sorted(self.ratings, key=lambda rating: (rating.rating, rating.letter)):
             together.setdefault(rating.rating, []).append(rating)
         return [
-            Dot(
+            RatingDot(
                 "".join(rating.letter for rating in some),
                 f"{100 * (levels.index(level) + 0.5) / len(levels):.1f}%",
                 any(rating.is_mine for rating in some),
@@ -205,9 +205,9 @@ class DecidePage:
     passages: tuple[PassageRow, ...]
     here: PassageRow | None
     passage: Passage | None
-    rows: tuple[Conflict, ...]
+    rows: tuple[CellConflict, ...]
     """The conflicts of the passage."""
-    current: Conflict | None
+    current: CellConflict | None
     """The one that the keys are for."""
     item: Item | None
     """The item of the current conflict as it stands in a bank, so that it can be flagged."""
@@ -237,14 +237,14 @@ class DecidePage:
         return self.passages[self.number] if 0 < self.number < len(self.passages) else None
 
     @property
-    def above(self) -> Conflict | None:
+    def above(self) -> CellConflict | None:
         return self._neighbour(-1)
 
     @property
-    def below(self) -> Conflict | None:
+    def below(self) -> CellConflict | None:
         return self._neighbour(1)
 
-    def _neighbour(self, step: int) -> Conflict | None:
+    def _neighbour(self, step: int) -> CellConflict | None:
         at = self.rows.index(self.current) + step if self.current else -1
         return self.rows[at] if 0 <= at < len(self.rows) else None
 
@@ -253,18 +253,21 @@ class DecidePage:
         return self.left * SECONDS
 
 
-def decide_page(collection: Collection, query: Query, person: User, at: tuple[int, int] | None) -> DecidePage:
+def decide_page(
+    collection: Collection, query: ConflictQuery, person: User, at: tuple[int, int] | None
+) -> DecidePage:
     """Show the passage of the conflict `at`, else of the first one that waits for the person."""
     conflicting = conflicts(collection, query, person)
     order = in_order(conflicting)
     named = next((place for place in order if place[1:] == at), None)
     chosen = named or next((place for place in order if _waits(conflicting, place, person)), None)
     passages = _passages(conflicting, order)
-    fallback = passages[0] if passages else None
-    here = next((row for row in passages if chosen in row.places), fallback)
+    here = next((row for row in passages if chosen in row.places), passages[0] if passages else None)
     rows = _conflicts_of(collection, here.places, conflicting, query, person) if here else ()
     current = next((row for row in rows if row.place == chosen), None)
-    latest = decisions_of(current.place).order_by("-number").first() if current else None
+    place = current.place if current else None
+    latest = decisions_of(place).order_by("-number").first() if place else None
+    items = Item.objects.filter(topic=place.topic, revision=place.revision) if place else Item.objects.none()
     mine = [row for row in conflicting.decisions.values() if row.by_id == person.pk]
     return DecidePage(
         conflicts=conflicting,
@@ -273,7 +276,7 @@ def decide_page(collection: Collection, query: Query, person: User, at: tuple[in
         passage=Passage.objects.get(pk=here.first.passage) if here else None,
         rows=rows,
         current=current,
-        item=_item(current),
+        item=items.select_related("bank").order_by("pk").first(),
         grades=_grades(current, person),
         agreed=_agreed(conflicting, here.first) if here else (),
         skip_to=next_waiting(conflicting, order, chosen, person) if chosen else None,
@@ -282,13 +285,6 @@ def decide_page(collection: Collection, query: Query, person: User, at: tuple[in
         seen=latest.number if latest else 0,
         uid=new_uid(),
     )
-
-
-def _item(conflict: Conflict | None) -> Item | None:
-    if conflict is None:
-        return None
-    items = Item.objects.filter(topic=conflict.place.topic, revision=conflict.place.revision)
-    return items.select_related("bank").order_by("pk").first()
 
 
 def in_order(conflicting: Conflicts) -> list[CellKey]:
@@ -340,8 +336,12 @@ def _passages(conflicting: Conflicts, order: Sequence[CellKey]) -> tuple[Passage
 
 
 def _conflicts_of(
-    collection: Collection, places: Sequence[CellKey], conflicting: Conflicts, query: Query, person: User
-) -> tuple[Conflict, ...]:
+    collection: Collection,
+    places: Sequence[CellKey],
+    conflicting: Conflicts,
+    query: ConflictQuery,
+    person: User,
+) -> tuple[CellConflict, ...]:
     """Return the conflicts of one passage, with who rated them how and why."""
     raters = sorted({pk for place in places for pk in conflicting.ratings[place]})
     names = {user.pk: str(user) for user in User.objects.filter(pk__in=raters)}
@@ -362,7 +362,7 @@ def _conflicts_of(
         return AssessorRating("me" if is_mine else letters[pk], names[pk], rating, is_mine, *more)
 
     return tuple(
-        Conflict(
+        CellConflict(
             place,
             revisions[place.revision],
             tuple(
@@ -388,7 +388,7 @@ def _agreed(conflicting: Conflicts, at: CellKey) -> tuple[tuple[ItemRevision, in
     return tuple((revision, here[revision.pk]) for revision in revisions)
 
 
-def _grades(current: Conflict | None, person: User) -> list[Grade]:
+def _grades(current: CellConflict | None, person: User) -> list[Grade]:
     """Return the graders' grades of the cell, unless the person has still to rate a copy of it blind."""
     if current is None:
         return []

@@ -14,7 +14,7 @@ from rubricweb.accounts import roles
 from rubricweb.campaigns import access, adjudication
 from rubricweb.campaigns.adjudication import ratings_by_person
 from rubricweb.campaigns.conflicts import (
-    Query,
+    ConflictQuery,
     conflicts,
     decide_page,
     in_order,
@@ -69,8 +69,8 @@ class ConflictsForm(ChipForm, AddressForm):
         return bool(self.value("names", ""))
 
     @property
-    def query(self) -> Query:
-        return Query(
+    def query(self) -> ConflictQuery:
+        return ConflictQuery(
             campaign=self.chosen,
             distance=int(self.value("distance", "1")),
             min_grade=int(self.value("min_grade", USUAL_MIN_GRADE)),

@@ -13,13 +13,11 @@ from grading.topic_attributes import DrawnTopic, attributes, diverse_topics
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import banks_with_texts
-from rubricweb.campaigns.actions import CampaignPlan
+from rubricweb.campaigns import actions, population
 from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.population import Choice
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
@@ -164,18 +162,15 @@ class CampaignForm(forms.Form):
         all_raters = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(all_raters.values()))
         offer_rows(self, "topics", collection.topics.all())
-        self._shape_topics(collection)
-        if not attributes(collection.topics.attribute_values()):
-            del self.fields["diverse"], self.fields["diverse_seed"]
-        offer_rows(self, "people", members_who_rate(collection))
-
-    def _shape_topics(self, collection: Collection) -> None:
         field = rows_field(self, "topics")
         if collection.topics.count() > MOST_TOPIC_BOXES:
             field.widget.attrs["size"] = 8
         else:
             field.widget = forms.CheckboxSelectMultiple()
             offer_rows(self, "topics", field.queryset)
+        if not attributes(collection.topics.attribute_values()):
+            del self.fields["diverse"], self.fields["diverse_seed"]
+        offer_rows(self, "people", members_who_rate(collection))
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -210,12 +205,12 @@ class CampaignForm(forms.Form):
         )
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> population.CellChoice:
         cleaned, rater = self.cleaned_data, self._rater()
         assert rater is not None  # noqa: S101 - a valid form has one
         bank, size = self.banks[cleaned["bank"]], cleaned.get("diverse")
         kinds = [ItemKind(kind) for kind in cleaned["kinds"]]
-        return Choice(
+        return population.CellChoice(
             bank=bank,
             topics=self._topics(bank),
             kinds=frozenset(kinds),
@@ -254,10 +249,10 @@ class CampaignForm(forms.Form):
         return diverse_topics(values, size, seed=cleaned.get("diverse_seed") or 1)
 
     @property
-    def plan(self) -> CampaignPlan:
+    def plan(self) -> actions.CampaignPlan:
         cleaned = self.cleaned_data
         name = " ".join(cleaned["name"].split())
-        return CampaignPlan(
+        return actions.CampaignPlan(
             name, Campaign.Mode(cleaned["mode"]), cleaned["assessors"], tuple(cleaned["people"])
         )
 
@@ -278,7 +273,7 @@ def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
 
 
 def members_who_rate(collection: Collection) -> QuerySet[User]:
-    enough = [role for role in Role if role.includes(roles.TO_RATE)]
+    enough = [role for role in roles.Role if role.includes(roles.TO_RATE)]
     held = {"memberships__collection": collection, "memberships__role__in": enough}
     return User.objects.filter(**held).order_by("first_name", "username")
 

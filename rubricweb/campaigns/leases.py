@@ -213,12 +213,8 @@ def _candidate(campaign: Campaign, person: User) -> NextTurn | None:
         away = left_out_turns(campaign)
         rows = _first_of([turns.exclude(away) for turns in _unrated_first(*key)], *key, away=away)
     elif rows and NextTurn(*rows[0]).was_rated:
-        rows = _next_unrated_turn(campaign.pk, person.pk)
+        rows = _first_of(_unrated_first(campaign.pk, person.pk), campaign.pk, person.pk)
     return NextTurn(*rows[0]) if rows else None
-
-
-def _next_unrated_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
-    return _first_of(_unrated_first(campaign, person), campaign, person)
 
 
 def _unrated_first(campaign: int, person: int) -> list[QuerySet[Turn]]:
@@ -245,6 +241,8 @@ def _first_of(
     cell = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
     held = Turn.objects.filter(~_IS_SECRET, ~away, campaign=campaign, person=person, state=State.LEASED)
     holds = held.order_by().values("campaign").annotate(turns=Count("*")).values("turns")
+    leased = Turn.objects.filter(campaign=campaign, state=State.LEASED, lease_until__gt=Now())
+    others = leased.exclude(person=person).order_by().values("campaign")
     return Turn.objects.filter(pk=Coalesce(*map(_first, kinds))).values_list(
         "pk",
         "order",
@@ -259,7 +257,7 @@ def _first_of(
         Exists(HumanGrade.objects.filter(by=person, **cell)),
         Coalesce(Subquery(holds), 0),
         Coalesce(Subquery(_left(campaign)), 0),
-        Coalesce(Subquery(_others_who_hold(campaign, person)), 0),
+        Coalesce(Subquery(others.annotate(people=Count("person", distinct=True)).values("people")), 0),
         has_absent_runs("campaign__collection"),
     )
 
@@ -269,12 +267,6 @@ def _left(campaign: int) -> QuerySet[Turn, Any]:
     waiting = Turn.objects.filter(campaign=campaign, state__in=(State.PENDING, State.LEASED))
     first = Turn.objects.filter(pk__in=waiting.order_by().values("pk")[:COUNTED])
     return first.order_by().values("campaign").annotate(turns=Count("*")).values("turns")
-
-
-def _others_who_hold(campaign: int, person: int) -> QuerySet[Turn, Any]:
-    held = Turn.objects.filter(campaign=campaign, state=State.LEASED, lease_until__gt=Now())
-    others = held.exclude(person=person).order_by().values("campaign")
-    return others.annotate(people=Count("person", distinct=True)).values("people")
 
 
 def _takeable(campaign: int, person: int, free: Q) -> QuerySet[Turn]:
@@ -307,7 +299,10 @@ def _lease(turn: NextTurn, campaign: Campaign, person: User) -> bool:
     if not free.update(state=State.LEASED, **begun, **times):
         return False
     if turn.comment and turn.person_id not in {None, person.pk}:
-        _keep_comment(turn, campaign)
+        # Whoever let the turn lapse keeps the comment as a skipped turn, and may still rate.
+        comment = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
+        given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}
+        Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **comment)
     return True
 
 
@@ -317,18 +312,6 @@ def _lease_rest(turn: NextTurn, campaign: Campaign, person: User, *, most: int) 
     Only turns that anybody could take, of cells that the person never rated: others come as any next turn.
     """
     by_mode: dict[Turn.Mode, list[int]] = defaultdict(list)
-    for pk, cell in _rest_of_passage(turn, campaign, person)[: max(most, 0)]:
-        by_mode[drawn_mode(campaign, CampaignCell(pk=cell), person)].append(pk)
-    times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
-    leased = 0
-    for mode, pks in by_mode.items():
-        begun = _begun(person, mode) | times
-        leased += Turn.objects.filter(NEW | LAPSED, pk__in=pks).update(state=State.LEASED, **begun)
-    return leased
-
-
-def _rest_of_passage(turn: NextTurn, campaign: Campaign, person: User) -> list[tuple[int, int]]:
-    """Return the first free turn of each further cell, with its cell, in the order of the campaign."""
     cells = campaign.cells.filter(topic=turn.topic_id, passage=turn.passage_id).order_by()
     rated = HumanGrade.objects.filter(by=person, revision=OuterRef("revision"), passage=OuterRef("passage"))
     free = _takeable(campaign.pk, person.pk, NEW | LAPSED & Q(comment=""))
@@ -337,11 +320,11 @@ def _rest_of_passage(turn: NextTurn, campaign: Campaign, person: User) -> list[t
     first: dict[int, int] = {}
     for pk, cell in free.values_list("pk", "cell_id"):
         first.setdefault(cell, pk)
-    return [(pk, cell) for cell, pk in first.items()]
-
-
-def _keep_comment(turn: NextTurn, campaign: Campaign) -> None:
-    """Record the comment of the person who let the turn lapse as a skipped turn; they may still rate."""
-    comment = {"comment": turn.comment, "reason": COMMENTED, "mode": turn.mode, "taken_at": turn.taken_at}
-    given_up = {"cell_id": turn.cell_id, "order": turn.order, "person_id": turn.person_id}
-    Turn.objects.create(campaign=campaign, state=State.SKIPPED, done_at=Now(), **given_up, **comment)
+    for pk, cell in [(pk, cell) for cell, pk in first.items()][: max(most, 0)]:
+        by_mode[drawn_mode(campaign, CampaignCell(pk=cell), person)].append(pk)
+    times = {"taken_at": Now(), "lease_until": Now() + LEASE, "done_at": None}
+    leased = 0
+    for mode, pks in by_mode.items():
+        begun = _begun(person, mode) | times
+        leased += Turn.objects.filter(NEW | LAPSED, pk__in=pks).update(state=State.LEASED, **begun)
+    return leased

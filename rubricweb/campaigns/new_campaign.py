@@ -21,13 +21,10 @@ from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns import actions, ordering, selectors
-from rubricweb.campaigns.actions import CampaignPlan
 from rubricweb.campaigns.errors import UnfitCampaign
 from rubricweb.campaigns.forms import CampaignForm, members_who_rate
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.campaigns.ordering import Floats
-from rubricweb.campaigns.population import Choice, ChoiceInputs, ChosenCells, drawn_from
-from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
+from rubricweb.campaigns.population import CellChoice, ChoiceInputs, ChosenCells, drawn_from
 from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
@@ -48,7 +45,7 @@ SURE = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ClosePair:
     """Two neighbouring runs whose order the grader's errors could turn."""
 
     upper: str
@@ -65,7 +62,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class PlanPreview:
     cells: int
     population: int
     """How many cells match the choice."""
@@ -79,7 +76,7 @@ class Preview:
     """Seconds per rating."""
     is_measured: bool
     """The pace is that of people who rated here."""
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ClosePair, ...]
     """Close pairs, from the top of the leaderboard."""
     cutoff: int
     half_width: float | None = None
@@ -130,12 +127,14 @@ class Preview:
         return sum(pair.is_likely for pair in self.pairs)
 
     @property
-    def clear_pairs(self) -> tuple[Pair, ...]:
+    def clear_pairs(self) -> tuple[ClosePair, ...]:
         """The close pairs that the topics tell apart."""
         return tuple(pair for pair in self.pairs if pair.is_clear)
 
 
-def preview_of(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: float | None) -> Preview:
+def preview_of(
+    choice: CellChoice, plan: actions.CampaignPlan, *, everybody: int, seconds: float | None
+) -> PlanPreview:
     """Return what the campaign would ask of people, and which close pairs of runs it would settle.
 
     `everybody` is the number of assessors, `seconds` what the organizer expects of one rating.
@@ -146,7 +145,7 @@ def preview_of(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: f
     drawn = drawn_from(inputs, seed=1)
     is_of_sums = choice.cells in (Campaign.Cells.ANSWERS, Campaign.Cells.PASSAGES)
     measured = None if seconds else measured_pace(choice.bank.collection)
-    return Preview(
+    return PlanPreview(
         cells=len(drawn.cells),
         population=drawn.population,
         passages=len({(cell.topic, cell.passage) for cell in drawn.cells}),
@@ -181,13 +180,13 @@ def measured_pace(collection: Collection) -> float | None:
     turns = Turn.objects.filter(campaign__collection=collection, state__in=Turn.DONE).exclude(done_at=None)
     times: dict[int | None, list[datetime | None]] = defaultdict(list)
     for person, at in turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]:
-        if len(times[person]) <= PACE_OF:
+        if len(times[person]) <= selectors.PACE_OF:
             times[person].append(at)
-    paces = [seconds for seconds in map(pace, times.values()) if seconds]
-    return max(LEAST_SECONDS, median(paces)) if paces else None
+    paces = [seconds for seconds in map(selectors.pace, times.values()) if seconds]
+    return max(selectors.LEAST_SECONDS, median(paces)) if paces else None
 
 
-def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
+def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[ClosePair, ...]:
     """Return the neighbouring runs by Rubric-Cover@k that errors of the grader could swap.
 
     Each cell that nobody rated may change sides of the threshold with `ordering.flip_chances`, independently;
@@ -208,12 +207,12 @@ def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
     is_close = gaps < SURE * np.sqrt(before)
     p = pairwise_p(inputs.scores)[order[:-1], order[1:]] if is_close.any() else np.ones(len(gaps))
     return tuple(
-        Pair(names[at], names[at + 1], float(chances[at]), bool(p[at] <= ALPHA))
+        ClosePair(names[at], names[at + 1], float(chances[at]), bool(p[at] <= ALPHA))
         for at in np.flatnonzero(is_close).tolist()
     )
 
 
-def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Floats, Floats]:
+def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[ordering.Floats, ordering.Floats]:
     """Return the variances of each neighbouring pair's difference: before and after the campaign."""
     human = human_matrices(inputs.pool)
     chosen: dict[int, set[tuple[int, int]]] = defaultdict(set)
@@ -235,7 +234,9 @@ def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Floats, Floats
     return before, after
 
 
-def settling_chances(gaps: Floats, before: Floats, after: Floats) -> Floats:
+def settling_chances(
+    gaps: ordering.Floats, before: ordering.Floats, after: ordering.Floats
+) -> ordering.Floats:
     """Return each pair's probability to end beyond `SURE` standard deviations of what remains.
 
     A difference of 0.1 that half of a variance of 0.01 may still move:
@@ -276,7 +277,7 @@ FROM_QUESTION = ("", "as chosen in question 1")
 
 def _sample_label(cells: int) -> str:
     """Say the time at the least pace, and the widest 95 % interval of a share of so many cells."""
-    minutes, points = cells * LEAST_SECONDS / 60, 98 / cells**0.5
+    minutes, points = cells * selectors.LEAST_SECONDS / 60, 98 / cells**0.5
     time = f"{minutes:.0f} min" if minutes < 60 else f"{minutes / 60:.1f} h"
     return f"{cells} pairs: {time}, shares to within {points:.0f} points"
 
@@ -320,7 +321,10 @@ class NewCampaignForm(CampaignForm):
         for name in ("cells", "order", "random_percent", "size"):
             self.fields[name].initial = None
         if data is None:
-            self.fields["name"].initial = self._free_name()
+            base = f"Check of {timezone.localdate():%-d %B}"
+            taken = set(self.collection.campaigns.values_list("name", flat=True))
+            names = (base, *(f"{base} ({number})" for number in range(2, len(taken) + 3)))
+            self.fields["name"].initial = next(name for name in names if name not in taken)
         self.fields["size"].help_text = "Instead of the sample above."
         self.fields["mode"].label = "Blind or not?"
         self.fields["mode"].choices = list(MODES.items())  # type: ignore[attr-defined]
@@ -340,15 +344,8 @@ class NewCampaignForm(CampaignForm):
         if not cleaned["hours"]:
             return size
         raters = len(cleaned["people"]) or members_who_rate(self.collection).count()
-        fits = int(cleaned["hours"] * 3_600 / LEAST_SECONDS * raters / cleaned["assessors"])
+        fits = int(cleaned["hours"] * 3_600 / selectors.LEAST_SECONDS * raters / cleaned["assessors"])
         return max(1, min(size or fits, fits))
-
-    def _free_name(self) -> str:
-        """Return a name that no campaign has yet; the page sends it, so that sent twice it opens one."""
-        base = f"Check of {timezone.localdate():%-d %B}"
-        taken = set(self.collection.campaigns.values_list("name", flat=True))
-        names = (base, *(f"{base} ({number})" for number in range(2, len(taken) + 3)))
-        return next(name for name in names if name not in taken)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

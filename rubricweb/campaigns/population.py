@@ -10,19 +10,17 @@ from functools import cached_property
 import numpy as np
 
 from grading.measures import cover
-from grading.measures.cover import deciding_rows
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.cover_sample import Ranked, cover_sample, drawn
 from grading.types import FAILED, MISSING, USUAL_MIN_GRADE, ItemKind, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns import ordering
 from rubricweb.campaigns.models import SAMPLES, Campaign
-from rubricweb.campaigns.ordering import CellOrder, Cells, Floats, Scores, sampled_units
+from rubricweb.campaigns.ordering import Cells, Floats, Scores, sampled_units
 from rubricweb.campaigns.ratable import (
     RatableItem,
     confidences,
     grades_by_kind,
-    placed_confidences,
     ratable_items,
 )
 from rubricweb.corpus.models import Topic
@@ -36,7 +34,7 @@ Order, PassageOrder, Taken = Campaign.Order, Campaign.PassageOrder, Campaign.Cel
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CellChoice:
     """The cells that an organizer chose."""
 
     bank: Bank
@@ -105,7 +103,7 @@ class TopicPopulation:
     cells: Cells
 
 
-def chosen(choice: Choice, *, seed: int) -> ChosenCells:
+def chosen(choice: CellChoice, *, seed: int) -> ChosenCells:
     """Draw and order the cells."""
     return drawn_from(ChoiceInputs(choice), seed=seed)
 
@@ -162,7 +160,9 @@ def _cells_drawn(gathered: ChoiceInputs, seed: int) -> ChosenCells:
     scores = np.concatenate(
         [topic_scores.scores[mask] for topic_scores, mask in zip(scored, masks, strict=True)] or [_NONE]
     )
-    drawn = _drawn(scores, choice, seed)
+    size = len(scores) if choice.size is None else choice.size
+    share = 1.0 if choice.order == Order.RANDOM else choice.random_share
+    drawn = ordering.draw(scores, size=size, random_share=share, seed=seed)
     cells = []
     for place, is_random in zip(drawn.places.tolist(), drawn.is_random.tolist(), strict=True):
         number, row, column = places[place]
@@ -173,7 +173,7 @@ def _cells_drawn(gathered: ChoiceInputs, seed: int) -> ChosenCells:
     return ChosenCells(tuple(cells), len(places), revisions)
 
 
-def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> ChosenCells:
+def _sample(choice: CellChoice, sheets: Sequence[TopicPopulation], seed: int) -> ChosenCells:
     """Sample the cells of the runs' first k passages, as many as an estimate of Rubric-Cover needs."""
     ranked = [
         Ranked(sheet.cells.high, np.asarray(sheet.pool.ranked_rows[:, : choice.cutoff])) for sheet in sheets
@@ -209,16 +209,14 @@ RANDOM = "random sample"
 _NONE = np.zeros(0)
 
 
-def _drawn(scores: Floats, choice: Choice, seed: int) -> CellOrder:
-    size = len(scores) if choice.size is None else choice.size
-    share = 1.0 if choice.order == Order.RANDOM else choice.random_share
-    return ordering.draw(scores, size=size, random_share=share, seed=seed)
-
-
-def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
+def _taken(sheet: TopicPopulation, choice: CellChoice) -> ordering.Mask:
     cells, which = sheet.cells, choice.cells
     if which == Taken.DECIDING:
-        return _deciding(sheet, choice.cutoff)
+        best = cover.deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=choice.cutoff)
+        deciding = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
+        runs, columns = np.nonzero(best >= 0)
+        deciding[best[runs, columns], columns] = True
+        return deciding
     if which == Taken.HIGH:
         return cells.high
     if which == Taken.UNSURE:
@@ -228,17 +226,8 @@ def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
     return np.ones(cells.ratings.shape, dtype=np.bool_)
 
 
-def _deciding(sheet: TopicPopulation, cutoff: int) -> ordering.Mask:
-    """Return a mask of the cells that alone decide whether some run covers an item."""
-    best = deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
-    deciding = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
-    runs, columns = np.nonzero(best >= 0)
-    deciding[best[runs, columns], columns] = True
-    return deciding
-
-
 def _cell(
-    choice: Choice, sheet: TopicPopulation, place: tuple[int, int], reason: str, probability: float
+    choice: CellChoice, sheet: TopicPopulation, place: tuple[int, int], reason: str, probability: float
 ) -> ChosenCell:
     column = sheet.columns[place[1]]
     config = choice.rater.rating_config(column.item_column.kind)
@@ -256,7 +245,7 @@ def _cell(
 class ChoiceInputs:
     """Everything that a choice needs, read with a fixed number of queries."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: CellChoice) -> None:
         self.choice = choice
         self.chosen_topics = {topic.pk for topic in choice.topics}
         self.pool = collection_pool(choice.bank.collection)
@@ -275,7 +264,10 @@ class ChoiceInputs:
             item_columns, size = tuple(column.item_column for column in columns), len(topic.doc_ids)
             grades = [{kind: by[topic.topic_id] for kind, by in rater.items()} for rater in by_rater]
             ratings = [ratings_of(grades_by_kind, item_columns, size) for grades_by_kind in grades]
-            cells = self._cells(topic, ratings, placed_confidences(topic, columns, confidence))
+            revisions = [column.revision for column in columns]
+            values = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]
+            placed_confidences = np.array(values, dtype=np.float64).reshape(len(topic.doc_ids), len(columns))
+            cells = self._cells(topic, ratings, placed_confidences)
             sheets.append(TopicPopulation(topic, columns, cells))
         return sheets
 

@@ -96,13 +96,7 @@ def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
     )
     for pk, mine in had:
         rows[pk].mine = mine
-    _mark_theirs(rows, collection, person, {pk for pk, _ in had})
-    return sorted(rows.values(), key=lambda row: (not row.campaign.is_open, -row.campaign.pk))
-
-
-def _mark_theirs(
-    rows: dict[int, CampaignRow], collection: Collection, person: User, touched: set[int]
-) -> None:
+    touched = {pk for pk, _ in had}
     named = defaultdict(set)
     pairs = Campaign.people.through.objects.filter(campaign__collection=collection)
     for campaign, user in pairs.values_list("campaign_id", "user_id"):
@@ -110,6 +104,7 @@ def _mark_theirs(
     for pk, row in rows.items():
         open_to_all = not named[pk] and not row.campaign.is_standing
         row.is_mine = pk in touched or open_to_all or person.pk in named[pk]
+    return sorted(rows.values(), key=lambda row: (not row.campaign.is_open, -row.campaign.pk))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +161,6 @@ def progress(campaign: Campaign, person: User) -> CampaignProgress:
     rated = random.filter(turns__state=State.SUBMITTED).distinct()
     left = random.exclude(pk__in=rated.values("pk")).exclude(pk__in=away.values("cell"))
     rated_cells = rated.count()
-    return CampaignProgress(
-        row=row,
-        people=_person_rows(campaign),
-        leases=tuple(leases.select_related(*full)[:RECENT]),
-        skips=tuple(skips.select_related(*full)[:RECENT]),
-        random=rated_cells + left.count(),
-        random_done=rated_cells,
-    )
-
-
-def _person_rows(campaign: Campaign) -> tuple[PersonRow, ...]:
     turns = campaign.turns.exclude(person=None).order_by()
     counted = turns.values_list("person").annotate(
         done=Count("pk", filter=Q(state=State.SUBMITTED)),
@@ -194,7 +178,14 @@ def _person_rows(campaign: Campaign) -> tuple[PersonRow, ...]:
         PersonRow(users[pk], done, skipped, holds, pace(times[pk]), last_at)
         for pk, done, skipped, holds, last_at in counted
     ]
-    return tuple(sorted(rows, key=lambda row: -row.done))
+    return CampaignProgress(
+        row=row,
+        people=tuple(sorted(rows, key=lambda row: -row.done)),
+        leases=tuple(leases.select_related(*full)[:RECENT]),
+        skips=tuple(skips.select_related(*full)[:RECENT]),
+        random=rated_cells + left.count(),
+        random_done=rated_cells,
+    )
 
 
 def announce_done() -> int:

@@ -154,7 +154,7 @@ def meanings_of(config: GraderConfig | None) -> Meanings:
 
 
 @dataclass(frozen=True, eq=False)
-class Card:
+class RatableCell:
     """One cell as an assessor sees it."""
 
     cell: CampaignCell
@@ -221,9 +221,9 @@ class Card:
 class PassageCard:
     """One passage with those of its cells that a person has."""
 
-    cards: tuple[Card, ...]
+    cards: tuple[RatableCell, ...]
     """The cells in the order of the campaign."""
-    current: Card
+    current: RatableCell
     """The one that the keys are for."""
 
     @property
@@ -239,7 +239,7 @@ class PassageCard:
         return any(card.hides_grader for card in self.cards)
 
 
-def passage_cards(cards: Sequence[Card], *, current: int = 0) -> tuple[PassageCard, ...]:
+def passage_cards(cards: Sequence[RatableCell], *, current: int = 0) -> tuple[PassageCard, ...]:
     """Put together what follows each other of one passage.
 
     The keys are for the cell with key `current` where it is there, else for the first that waits.
@@ -249,13 +249,13 @@ def passage_cards(cards: Sequence[Card], *, current: int = 0) -> tuple[PassageCa
     return tuple(_passage_card(group, current) for group in groups)
 
 
-def _passage_card(cards: list[Card], current: int) -> PassageCard:
+def _passage_card(cards: list[RatableCell], current: int) -> PassageCard:
     named = [card for card in cards if card.cell.pk == current]
     waiting = [card for card in cards if card.waits]
     return PassageCard(tuple(cards), (named or waiting or cards)[0])
 
 
-def cards_of(turns: Sequence[Any], person: User) -> tuple[Card, ...]:
+def cards_of(turns: Sequence[Any], person: User) -> tuple[RatableCell, ...]:
     """Return a card of each turn, which is annotated with `last_number`."""
     unread = [turn.cell.human_cell for turn in turns if turn.last_number and turn.event is None]
     events = human_ratings.latest_by_cell(person, unread)
@@ -270,9 +270,9 @@ def _hides_grader(turn: Turn) -> bool:
     return turn.is_blind and turn.rating is None
 
 
-def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
+def _card(turn: Turn, grade: Grade | None, answer: str) -> RatableCell:
     event = turn.event
-    return Card(
+    return RatableCell(
         cell=turn.cell,
         turn=turn,
         event=None if event is None or event.is_withdrawn else event,

@@ -18,8 +18,8 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ratable import (
-    Card,
     PassageCard,
+    RatableCell,
     cards_of,
     has_absent_runs,
     is_left_out,
@@ -63,7 +63,7 @@ class QueuePage:
     campaign: Campaign
     passages: tuple[PassageCard, ...]
     """The passage to read, and those fetched ahead."""
-    answered: Card | None
+    answered: RatableCell | None
     """The cell that was rated just now."""
     is_empty: bool
     """The person holds nothing."""
@@ -86,7 +86,7 @@ class QueuePage:
     uid: UUID
 
     @property
-    def card(self) -> Card | None:
+    def card(self) -> RatableCell | None:
         """The cell that the keys are for."""
         return self.passages[0].current if self.passages else None
 
@@ -160,7 +160,13 @@ def _not_on_page(turns: list[Any], person: User, looking: Looking) -> list[Any]:
     for turn in missing:
         turn.event = looking.rating if turn.cell_id == at else None
     if missing and not looking.rating and missing[0].cell.campaign.is_by_passage:
-        return [*_done_of_passage(missing[0], person), *missing]
+        first = missing[0]
+        place = {"cell__topic": first.cell.topic_id, "cell__passage": first.cell.passage_id}
+        mine = Turn.objects.filter(campaign=first.campaign_id, person=person, state__in=Turn.DONE, **place)
+        turns = list(_with_card_fields(mine.exclude(pk=first.pk), person.pk))
+        for turn in turns:
+            turn.cell.campaign = first.cell.campaign
+        return [*turns, *missing]
     return missing
 
 
@@ -170,27 +176,13 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     Each has `last_number`, the number of the person's latest event for its cell; 0 without one.
     """
     at = 0 if cell is None else cell.pk
-    turns: list[Any] = list(_held_turns(campaign.pk, person.pk, at))
+    held = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=at), campaign=campaign.pk, person=person.pk)
+    turns: list[Any] = list(_with_card_fields(held, person.pk))
     for turn in turns:
         turn.cell.campaign, turn.cell.has_absent_runs = campaign, turn.has_absent_runs
     turns = [turn for turn in turns if not is_left_out(turn.cell, campaign.collection)]
     first = {turn.cell.passage_id for turn in turns if turn.cell_id == at}
     return sorted(turns, key=lambda turn: turn.cell.passage_id not in first)
-
-
-def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
-    turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
-    return _with_card_fields(turns, person)
-
-
-def _done_of_passage(first: Any, person: User) -> list[Any]:
-    """Return the person's other finished turns of the passage of the turn `first`."""
-    place = {"cell__topic": first.cell.topic_id, "cell__passage": first.cell.passage_id}
-    mine = Turn.objects.filter(campaign=first.campaign_id, person=person, state__in=Turn.DONE, **place)
-    turns = list(_with_card_fields(mine.exclude(pk=first.pk), person.pk))
-    for turn in turns:
-        turn.cell.campaign = first.cell.campaign
-    return turns
 
 
 def _with_card_fields(turns: QuerySet[Turn], person: int) -> QuerySet[Any, Any]:
@@ -228,22 +220,19 @@ class Figures(NamedTuple):
 
 def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figures:
     """Return the figures by one query of counts, and another one where runs are not accepted."""
-    (row,) = _count_figures(campaign.pk, person.pk, looked_at.pk if looked_at is not None else 0)
-    figures = Figures(*row)
-    if figures.has_absent_runs:
-        return figures._replace(unasked=unasked(campaign.turns.all(), campaign.collection).count())
-    return figures
-
-
-def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campaign, Any]:
-    turns = Turn.objects.filter(campaign=campaign)
-    mine = turns.filter(person=person, state__in=Turn.DONE)
-    before, after = _neighbours(mine, Turn.objects.filter(pk=looked_at).exclude(done_at=None))
-    return (
-        Campaign.objects.filter(pk=campaign)
+    turns = Turn.objects.filter(campaign=campaign.pk)
+    mine = turns.filter(person=person.pk, state__in=Turn.DONE)
+    before, after = _neighbours(
+        mine, Turn.objects.filter(pk=looked_at.pk if looked_at is not None else 0).exclude(done_at=None)
+    )
+    last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
+    listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
+    last_times = Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
+    (row,) = (
+        Campaign.objects.filter(pk=campaign.pk)
         .order_by()
         .values_list(
-            _count(CampaignCell.objects.filter(campaign=campaign)),
+            _count(CampaignCell.objects.filter(campaign=campaign.pk)),
             _count(turns),
             _count(turns.filter(state=State.SUBMITTED)),
             _count(turns.filter(state=State.SKIPPED)),
@@ -251,18 +240,15 @@ def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campa
             has_absent_runs("collection"),
             _count(mine.filter(state=State.SUBMITTED)),
             Exists(mine.filter(can_undo=True)),
-            _last_times(mine),
+            last_times,
             Subquery(before.values("cell")[:1]),
             Subquery(after.values("cell")[:1]),
         )
     )
-
-
-def _last_times(mine: QuerySet[Turn]) -> Subquery:
-    """Return when the person finished the latest turns, as texts."""
-    last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
-    listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
-    return Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
+    figures = Figures(*row)
+    if figures.has_absent_runs:
+        return figures._replace(unasked=unasked(campaign.turns.all(), campaign.collection).count())
+    return figures
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:

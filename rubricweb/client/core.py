@@ -281,7 +281,11 @@ def answered(request: Request) -> Steps[httpx.Response]:
         problem = problem_of(response, request.body) if response.is_error else None
         if problem is None:
             return response
-        yield Pause(_wait(problem, attempt))
+        wait = problem.wait
+        comes_later = problem.status in LATER or (problem.status == IN_USE and wait is not None)
+        if not comes_later or attempt == ATTEMPTS or (wait or 0) > LONGEST_PAUSE:
+            raise problem
+        yield Pause(_pause(attempt) if wait is None else wait)
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -324,15 +328,6 @@ def lines(path: str, params: Params) -> Listing[Any]:
             if attempt == ATTEMPTS:
                 raise Unreachable(f"GET {path} broke off: {error!r}") from error
             yield Pause(_pause(attempt))
-
-
-def _wait(problem: ProblemAnswer, attempt: int) -> float:
-    """Return the seconds before the next attempt. Raises the problem where none would help."""
-    wait = problem.wait
-    comes_later = problem.status in LATER or (problem.status == IN_USE and wait is not None)
-    if not comes_later or attempt == ATTEMPTS or (wait or 0) > LONGEST_PAUSE:
-        raise problem
-    return _pause(attempt) if wait is None else wait
 
 
 def _pause(attempt: int) -> float:

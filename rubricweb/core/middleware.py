@@ -32,8 +32,7 @@ from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from rubricweb.core import errors, redaction
-from rubricweb.core.database import is_locked
+from rubricweb.core import database, errors, redaction
 from rubricweb.core.reader import Reader, reading_as
 
 COMPRESSED = {"application/json", "image/svg+xml"}
@@ -63,19 +62,11 @@ class Streaming:
         try:
             response = self.get_response(request)
             if isinstance(response, StreamingHttpResponse) and not response.is_async:
-                stream_from_file(response)
+                file = response.file_to_stream if isinstance(response, FileResponse) else None
+                response.streaming_content = FileChunks(file or _spooled(response))
             return response
         finally:
             close_old_connections()
-
-
-def stream_from_file(response: StreamingHttpResponse) -> None:
-    """Send the content in chunks from a file.
-
-    Content that is no file is written to one first, in this thread, since it may come from the database.
-    """
-    file = response.file_to_stream if isinstance(response, FileResponse) else None
-    response.streaming_content = FileChunks(file or _spooled(response))
 
 
 def _spooled(response: StreamingHttpResponse) -> IO[bytes]:
@@ -120,7 +111,7 @@ class RequestReference:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Answer a request that timed out waiting for SQLite's lock with a page that says so."""
-        return errors.busy(request) if is_locked(exception) else None
+        return errors.busy(request) if database.is_locked(exception) else None
 
 
 class RequestTime:

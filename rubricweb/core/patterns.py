@@ -56,11 +56,6 @@ def filled_form() -> PatternForm:
     return PatternForm(initial=initial, prefix="filled", auto_id="id_%s")
 
 
-def refused_form() -> PatternForm:
-    """Return a form with errors."""
-    return PatternForm({"refused-threshold": "6", "refused-grader": "lexical"}, prefix="refused")
-
-
 def toolbar() -> PatternToolbar:
     address = QueryDict("grader=lexical&sort=label&threshold=9", mutable=True)
     form = PatternToolbar(address)
@@ -80,7 +75,7 @@ def patterns(request: HttpRequest) -> HttpResponse:
         "states": STATES,
         "long": LONG,
         "filled": filled_form(),
-        "refused": refused_form(),
+        "refused": PatternForm({"refused-threshold": "6", "refused-grader": "lexical"}, prefix="refused"),
         "form": toolbar(),
         "page": page(),
     }

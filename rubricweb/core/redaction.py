@@ -169,15 +169,6 @@ def safe_message(error: BaseException) -> str:
     """Return the first line of the message, or a placeholder if the message may quote a text."""
     text = str(error)
     first = text.partition("\n")[0]
-    if isinstance(error, _safe_errors()):
-        return first[:LINE_CHARACTERS]
-    if len(text) <= SAFE_CHARACTERS:
-        return first
-    return f"(a message of {len(text):,} characters is left out, since it may quote a text)"
-
-
-def _safe_errors() -> tuple[type[BaseException], ...]:
-    """Return the errors whose first line names code, hosts and tables, never rows."""
     from django.core.exceptions import ImproperlyConfigured
     from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
     from django.template import TemplateSyntaxError
@@ -186,4 +177,9 @@ def _safe_errors() -> tuple[type[BaseException], ...]:
 
     database = (IntegrityError, InterfaceError, OperationalError, ProgrammingError)
     code = (AttributeError, ImportError, NameError, TypeError, NoReverseMatch, TemplateSyntaxError)
-    return (*database, *code, ImproperlyConfigured, OSError, RedisError)
+    safe_errors = (*database, *code, ImproperlyConfigured, OSError, RedisError)
+    if isinstance(error, safe_errors):
+        return first[:LINE_CHARACTERS]
+    if len(text) <= SAFE_CHARACTERS:
+        return first
+    return f"(a message of {len(text):,} characters is left out, since it may quote a text)"

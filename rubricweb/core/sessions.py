@@ -8,8 +8,7 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import CreateError, UpdateError
 from django.db import OperationalError
 
-from rubricweb.core.database import WAIT_SECONDS, is_locked, short_wait
-from rubricweb.core.servers import redis_client
+from rubricweb.core import database, servers
 
 PREFIX = "rubricweb:session:"
 
@@ -23,13 +22,13 @@ class SessionStore(db.SessionStore):
             return
         is_waiting = not must_create and _waiting(self.session_key) is not None
         try:
-            with short_wait(0 if is_waiting else WAIT_SECONDS):
+            with database.short_wait(0 if is_waiting else database.WAIT_SECONDS):
                 self._store(must_create=must_create, is_waiting=is_waiting)
         except (OperationalError, UpdateError) as error:
-            if not is_locked(error) and not is_locked(error.__context__):
+            if not database.is_locked(error) and not database.is_locked(error.__context__):
                 raise
             text = self.encode(self._get_session(no_load=must_create))  # type: ignore[attr-defined]
-            with redis_client() as client:
+            with servers.redis_client() as client:
                 client.set(PREFIX + self.session_key, text, ex=self.get_expiry_age())
 
     def _store(self, *, must_create: bool, is_waiting: bool) -> None:
@@ -65,7 +64,7 @@ class SessionStore(db.SessionStore):
 def _waiting(key: str) -> str | None:
     """Return the session waiting in Redis under this key; None if Redis is down."""
     try:
-        with redis_client() as client:
+        with servers.redis_client() as client:
             text = client.get(PREFIX + key)
     except redis.RedisError:
         return None
@@ -74,7 +73,7 @@ def _waiting(key: str) -> str | None:
 
 def _forget(key: str) -> None:
     try:
-        with redis_client() as client:
+        with servers.redis_client() as client:
             client.delete(PREFIX + key)
     except redis.RedisError:
         return

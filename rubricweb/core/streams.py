@@ -14,8 +14,7 @@ import redis.asyncio
 from django.conf import settings
 from django.http import StreamingHttpResponse
 
-from rubricweb.core.events import KEPT_SECONDS, last_key
-from rubricweb.core.telemetry import OPEN_STREAMS
+from rubricweb.core import events, telemetry
 
 TOLD_A_SECOND = 50
 """Pages of a process that learn of an event per second. Each fetches its parts again, and of hundreds that
@@ -161,16 +160,18 @@ def stream(channel: str, *, since: float | None = None) -> StreamingHttpResponse
 async def _is_missed(channel: str, since: float | None) -> bool:
     """Return whether anything was published on `channel` since then, as far as Redis remembers."""
     age = None if since is None else time.time() - since + CLOCK_SKEW
-    if age is None or not 0 <= age < KEPT_SECONDS:
+    if age is None or not 0 <= age < events.KEPT_SECONDS:
         return True
     async with redis.asyncio.Redis.from_url(settings.REDIS_URL) as connection:
-        left = await connection.pttl(last_key(channel))  # milliseconds; negative where there was no event
-    return left >= 0 and KEPT_SECONDS - left / 1_000 <= age
+        left = await connection.pttl(
+            events.last_key(channel)
+        )  # milliseconds; negative where there was no event
+    return left >= 0 and events.KEPT_SECONDS - left / 1_000 <= age
 
 
 async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
     """Yield server-sent events from `channel`, and a comment every few seconds that keeps proxies awake."""
-    OPEN_STREAMS.inc()
+    telemetry.OPEN_STREAMS.inc()
     try:
         async with listening(channel) as listener:
             if await _is_missed(channel, since):
@@ -184,7 +185,7 @@ async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
     except (redis.RedisError, asyncio.CancelledError):
         return
     finally:
-        OPEN_STREAMS.dec()
+        telemetry.OPEN_STREAMS.dec()
 
 
 def _event(name: str) -> str:

@@ -7,12 +7,11 @@ from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run
 from rubricweb.corpus.pools import collection_pool
 
 
-def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Collection:
+def collection_for(user: User, slug: str, *, needed: roles.Role = roles.TO_VIEW) -> Collection:
     collection: Collection | None = Collection.objects.filter(slug=slug).first()
     if collection is None:
         raise Http404("No such collection.")

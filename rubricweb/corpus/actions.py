@@ -14,8 +14,7 @@ from grading.graders.backend_options import Value
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.core import audit, events
-from rubricweb.core.database import LOOKED_UP
+from rubricweb.core import audit, database, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking, Run
 from rubricweb.corpus.pooling import extend_pool
@@ -194,8 +193,8 @@ def empty_run(run: Run) -> None:
         others = Ranking.objects.filter(topic=topic_id).exclude(run=run).values_list("doc_ids", flat=True)
         judged = Judgment.objects.filter(topic=topic_id).values_list("doc_id", flat=True)
         own = sorted({*doc_ids}.difference(judged, *others))
-        for start in range(0, len(own), LOOKED_UP):
-            some = own[start : start + LOOKED_UP]
+        for start in range(0, len(own), database.LOOKED_UP):
+            some = own[start : start + database.LOOKED_UP]
             Pooled.objects.filter(topic=topic_id, passage__doc_id__in=some).delete()
     run.responses.all().delete()
     run.rankings.all().delete()

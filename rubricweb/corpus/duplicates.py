@@ -11,9 +11,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.derived_models import DuplicateSearch, NearDuplicate
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import leases, queue
-from rubricweb.jobs.kinds import TaskKind
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs import kinds, leases, queue
 
 BATCH = 5_000
 READ_AT_ONCE = 2_000
@@ -43,7 +41,7 @@ def find_groups(collection: Collection, threshold: float) -> tuple[Groups, int]:
 
 
 @transaction.atomic
-def keep(lease: Lease[DuplicateSearch], groups: Groups, n_passages: int) -> None:
+def keep(lease: leases.Lease[DuplicateSearch], groups: Groups, n_passages: int) -> None:
     """End a worker's search. Raises LeaseLost."""
     _replace(lease.work, groups)
     leases.finish(lease, groups=len(groups), passages=n_passages)
@@ -104,13 +102,13 @@ def fellows(passage_id: int, among: Iterable[int]) -> list[int]:
     return [pk for pk in rows.order_by("pk").values_list("passage", flat=True) if pk in candidates]
 
 
-class DuplicateSearches(TaskKind[DuplicateSearch]):
+class DuplicateSearches(kinds.TaskKind[DuplicateSearch]):
     name = "near-duplicates"
     model = DuplicateSearch
     related = ("collection", "by")
     is_retried = True
 
-    def run(self, lease: Lease[DuplicateSearch]) -> None:
+    def run(self, lease: leases.Lease[DuplicateSearch]) -> None:
         groups, n_passages = find_groups(lease.work.collection, lease.work.threshold)
         keep(lease, groups, n_passages)
 

@@ -14,8 +14,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from rubricweb.accounts import invitations, passwords, roles
-from rubricweb.accounts.actions import LastOrganizer, remove_member
+from rubricweb.accounts import actions, invitations, passwords, roles
 from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership
 from rubricweb.accounts.roles import Role
@@ -99,7 +98,7 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
         given = invitations.give_role(
             collection, username, role=role, team=form.cleaned_data["team"], by=request.user
         )
-    except LastOrganizer as reason:
+    except actions.LastOrganizer as reason:
         form.add_error("role", str(reason))
         return _page(request, collection, member_form=form)
     messages.success(request, _given(given, username, open_links))
@@ -160,8 +159,8 @@ def remove(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     membership = get_object_or_404(collection.memberships.select_related("user"), user=user_id)
     try:
-        remove_member(membership, by=request.user)
-    except LastOrganizer as reason:
+        actions.remove_member(membership, by=request.user)
+    except actions.LastOrganizer as reason:
         messages.error(request, str(reason))
         return redirect("corpus:people", slug)
     messages.success(request, f"{membership.user} is no longer a member.")
@@ -177,17 +176,6 @@ class MemberRow:
     invitations: list[Invitation]
     webhooks: list[Model]
     public_boards: list[Model]
-
-
-def _members(collection: Collection) -> list[MemberRow]:
-    invitations = _by_maker(collection.invitations.usable())
-    webhooks = _by_maker(collection.webhooks.filter(state="on"))
-    boards = _by_maker(collection.public_boards.filter(closed_at=None))
-    members = collection.memberships.select_related("user").order_by("user__username")
-    return [
-        MemberRow(member, invitations[member.user_id], webhooks[member.user_id], boards[member.user_id])
-        for member in members
-    ]
 
 
 def _by_maker(rows: QuerySet[Any]) -> dict[int, list[Any]]:
@@ -206,9 +194,16 @@ def _page(
     **new_link: object,
 ) -> HttpResponse:
     member_form, link_form = member_form or MemberForm(), link_form or LinkForm(auto_id="link_%s")
+    invitations = _by_maker(collection.invitations.usable())
+    webhooks = _by_maker(collection.webhooks.filter(state="on"))
+    boards = _by_maker(collection.public_boards.filter(closed_at=None))
+    members = collection.memberships.select_related("user").order_by("user__username")
     context = {
         "collection": collection,
-        "members": _members(collection),
+        "members": [
+            MemberRow(member, invitations[member.user_id], webhooks[member.user_id], boards[member.user_id])
+            for member in members
+        ],
         "invitations": collection.invitations.with_usable().select_related("by"),
         "member_form": member_form,
         "link_form": link_form,

@@ -13,8 +13,7 @@ import numpy as np
 from django.db import transaction
 
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, events
-from rubricweb.core.database import LOOKED_UP
+from rubricweb.core import audit, database, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
 from rubricweb.corpus.pools import READ_AT_ONCE
@@ -170,41 +169,33 @@ class _Reading:
         """In the order of the runs: down to which rank holes are counted."""
 
     def plan(self, topic: Topic) -> TopicPlan:
-        tops = self._tops(topic)
-        pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
-        doc_ids = _doc_ids_to_add(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
-        passages = _passages(topic.collection, doc_ids)
-        added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
-        textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
-        holes = tuple(_holes(top, pooled, added) for top in tops.values())
-        return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
-
-    def _tops(self, topic: Topic) -> dict[int, list[str]]:
-        """Return the first doc ids of each run, best first; none where it lacks the topic."""
         rows = Ranking.objects.filter(topic=topic, run__in=self._depths).values_list("run_id", "doc_ids")
         limits = dict(zip(self._depths, self.limits, strict=True))
         tops: dict[int, list[str]] = {run: [] for run in self._depths}
         for run, doc_ids in rows.iterator(chunk_size=READ_AT_ONCE):
             tops[run] = doc_ids[: limits[run]]
-        return tops
-
-
-def _doc_ids_to_add(topic: Topic, tops: list[list[str]], pooled: set[str]) -> list[str]:
-    """Return the doc ids to add: judged ones, then the first ranks of all runs, the second, and so on."""
-    judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
-    by_rank = (doc_id for rank in zip_longest(*tops) for doc_id in rank if doc_id is not None)
-    return [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
+        # Judged passages come first, then the first ranks of all runs, the second, and so on.
+        pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
+        judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
+        by_rank = (
+            doc_id
+            for rank in zip_longest(*[top[: self._depths[run]] for run, top in tops.items()])
+            for doc_id in rank
+            if doc_id is not None
+        )
+        doc_ids = [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
+        passages: dict[str, int] = {}
+        for start in range(0, len(doc_ids), database.LOOKED_UP):
+            passages_rows = topic.collection.passages.filter(
+                doc_id__in=doc_ids[start : start + database.LOOKED_UP]
+            ).exclude(text="")
+            passages.update(passages_rows.values_list("doc_id", "pk"))
+        added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
+        textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
+        holes = tuple(_holes(top, pooled, added) for top in tops.values())
+        return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
 
 
 def _holes(top: list[str], pooled: set[str], added: dict[str, int]) -> tuple[int, int, int]:
     before = [doc_id for doc_id in top if doc_id not in pooled]
     return len(top), len(before), sum(doc_id not in added for doc_id in before)
-
-
-def _passages(collection: Collection, doc_ids: list[str]) -> dict[str, int]:
-    """Return passages of the collection with a text, by doc id."""
-    passages: dict[str, int] = {}
-    for start in range(0, len(doc_ids), LOOKED_UP):
-        rows = collection.passages.filter(doc_id__in=doc_ids[start : start + LOOKED_UP]).exclude(text="")
-        passages.update(rows.values_list("doc_id", "pk"))
-    return passages

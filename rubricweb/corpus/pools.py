@@ -19,12 +19,11 @@ from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Exists, OuterRef, Sum
 from django.db.models.functions import Length
 
-from rubricweb.corpus import topic_pools
+from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
-from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
 
 __all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows"]
@@ -43,7 +42,7 @@ CACHED_SIZES = 8
 def collection_pool(collection: Collection) -> CollectionPool:
     """Return the runs with the names that the reader may see."""
     pool = _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
-    names = shown_names(collection.pk, pool.run_tags)
+    names = pseudonyms.shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)
 
 
@@ -65,7 +64,12 @@ def from_rows(collection_id: int, stamp: int) -> CollectionPool:
 def _from_rows(
     collection_id: int, runs: Sequence[int], topics: Sequence[tuple[int, str]]
 ) -> topic_pools.Topics:
-    pools, everything, judgments = _pooled(collection_id), _rankings(collection_id), _judgments(collection_id)
+    judged: dict[int, dict[str, int]] = {}
+    rows = Judgment.objects.filter(topic__collection_id=collection_id)
+    for topic_id, doc_id, relevance in rows.values_list("topic_id", "doc_id", "relevance"):
+        labels = judged.setdefault(topic_id, {})
+        labels[doc_id] = max(relevance, labels.get(doc_id, relevance))
+    pools, everything, judgments = _pooled(collection_id), _rankings(collection_id), judged
     accepted = set(runs)
     rankings = {place: ranks for place, ranks in everything.items() if place[0] in accepted}
     left_out = _left_out(everything, rankings, judgments)
@@ -136,21 +140,17 @@ def _left_out(
     return {topic_id: doc_ids - judgments.get(topic_id, {}).keys() for topic_id, doc_ids in ranked.items()}
 
 
-def _judgments(collection_id: int) -> dict[int, dict[str, int]]:
-    judged: dict[int, dict[str, int]] = {}
-    rows = Judgment.objects.filter(topic__collection_id=collection_id)
-    for topic_id, doc_id, relevance in rows.values_list("topic_id", "doc_id", "relevance"):
-        labels = judged.setdefault(topic_id, {})
-        labels[doc_id] = max(relevance, labels.get(doc_id, relevance))
-    return judged
-
-
 def keep_snapshots() -> None:
     """Write the snapshots of one collection in which nobody has changed runs or pools since the last call.
 
     A duty of workers: a web request only reads.
     """
-    now = topic_pools.out_of_date()
+    counted = derived_models.PoolSnapshot.objects.filter(passages__isnull=False, chars__isnull=False)
+    current = counted.filter(topic=OuterRef("pk"), number=OuterRef("collection__stamp"))
+    topics = Topic.objects.filter(
+        ~Exists(current), collection__is_being_deleted=False, collection__is_gone=False
+    )
+    now = dict(topics.order_by().values_list("collection", "collection__stamp").distinct())
     quiet = [pk for pk, stamp in now.items() if _seen_out_of_date.get(pk) == stamp]
     _seen_out_of_date.clear()
     _seen_out_of_date.update(now)

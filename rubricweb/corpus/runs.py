@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
 from rubricweb.corpus import access, actions
-from rubricweb.corpus.actions import RunConflict, RunDescription
 from rubricweb.corpus.models import Collection, Ranking, Response, Run
 
 PAGE = "corpus/runs.html"
@@ -23,7 +22,7 @@ MOST_TAGS, TAG_CHARS = 20, 40
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow:
+class ListedRun:
     run: Run
     topics: int
     """Topics that the run has a ranking for."""
@@ -33,7 +32,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    rows: tuple[RunRow, ...]
+    rows: tuple[ListedRun, ...]
     topics: int
     """Topics of the collection."""
 
@@ -57,7 +56,7 @@ def run_list(collection: Collection) -> RunList:
         for rows in (Ranking.objects.order_by(), Response.objects.order_by())
     )
     runs = collection.runs.select_related("submitted_by").order_by("team", "run_tag")
-    listed = (RunRow(run, rankings.get(run.pk, 0), responses.get(run.pk, 0)) for run in runs)
+    listed = (ListedRun(run, rankings.get(run.pk, 0), responses.get(run.pk, 0)) for run in runs)
     return RunList(tuple(listed), collection.topics.count())
 
 
@@ -97,15 +96,19 @@ class RunForm(forms.Form):
         return tags
 
     @property
-    def described(self) -> RunDescription:
+    def described(self) -> actions.RunDescription:
         """What the valid form says."""
-        return RunDescription(**{name: value for name, value in self.cleaned_data.items() if name != "seen"})
+        return actions.RunDescription(
+            **{name: value for name, value in self.cleaned_data.items() if name != "seen"}
+        )
 
 
-def run_form(run: Run, posted: QueryDict | None = None, described: RunDescription | None = None) -> RunForm:
+def run_form(
+    run: Run, posted: QueryDict | None = None, described: actions.RunDescription | None = None
+) -> RunForm:
     """Return the form of the run, or of what a writer has `described` over the version that it has now."""
     source = described or actions.description_of(run)
-    initial = {name: getattr(source, name) for name in RunDescription.__slots__}
+    initial = {name: getattr(source, name) for name in actions.RunDescription.__slots__}
     initial |= {"tags": ", ".join(source.tags), "seen": run.version}
     return RunForm(posted, initial=initial, auto_id="run-%s")
 
@@ -155,7 +158,7 @@ def run_edit(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
         return form_response(request, PAGE, context, part="runs")
     try:
         actions.describe_run(run, form.described, seen=form.cleaned_data["seen"], by=request.user)
-    except RunConflict as conflict:
+    except actions.RunConflict as conflict:
         theirs = actions.description_of(conflict.run)
         mine = run_form(conflict.run, described=form.described)
         context = _listed(run.collection) | {"edited": conflict.run, "form": mine, "theirs": theirs}

@@ -19,7 +19,6 @@ from rubricweb.accounts import roles
 from rubricweb.core import streams
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus import access, actions
-from rubricweb.corpus.actions import CollectionSettings, SettingsChanged, settings_digest, settings_of
 from rubricweb.corpus.models import Collection
 
 SWITCHES = (
@@ -28,7 +27,7 @@ SWITCHES = (
 )
 
 
-class SettingsForm(forms.Form):
+class CollectionSettingsForm(forms.Form):
     """Name, description, relevance level, and what assessors and boards may."""
 
     name = forms.CharField(max_length=200)
@@ -78,11 +77,11 @@ class SettingsForm(forms.Form):
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     """The digest of the settings that the writer started from."""
 
-    def settings(self, collection: Collection) -> CollectionSettings:
+    def settings(self, collection: Collection) -> actions.CollectionSettings:
         """Return the settings of the valid form; what it does not have is as it was."""
         fields = self.cleaned_data
         return replace(
-            settings_of(collection),
+            actions.settings_of(collection),
             name=fields["name"],
             min_relevant=fields["min_relevant"],
             description=fields["description"].strip(),
@@ -92,11 +91,11 @@ class SettingsForm(forms.Form):
         )
 
 
-def settings_form(collection: Collection, posted: Mapping[str, Any] | None = None) -> SettingsForm:
+def settings_form(collection: Collection, posted: Mapping[str, Any] | None = None) -> CollectionSettingsForm:
     """Return the form with what was posted, or with the present settings."""
-    names = [name for name in SettingsForm.base_fields if name != "seen"]
+    names = [name for name in CollectionSettingsForm.base_fields if name != "seen"]
     initial: dict[str, Any] = {name: getattr(collection, name) for name in names}
-    return SettingsForm(posted, initial={**initial, "seen": settings_digest(collection)})
+    return CollectionSettingsForm(posted, initial={**initial, "seen": actions.settings_digest(collection)})
 
 
 @require_safe
@@ -124,7 +123,7 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
             actions.change_settings(
                 collection, form.settings(collection), by=request.user, seen=form.cleaned_data["seen"]
             )
-        except SettingsChanged:
+        except actions.SettingsChanged:
             return _conflicting_settings(request, slug)
         messages.success(request, "Settings saved.")
         return redirect("corpus:settings", slug)
@@ -135,14 +134,14 @@ def _conflicting_settings(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show what was posted over the present settings, with their digest, so that it can be saved again."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     posted = request.POST.copy()
-    posted["seen"] = settings_digest(collection)
+    posted["seen"] = actions.settings_digest(collection)
     response = _settings_page(request, collection, settings_form(collection, posted), has_conflict=True)
     response.status_code = 409
     return response
 
 
 def _settings_page(
-    request: HtmxRequest, collection: Collection, form: SettingsForm, *, has_conflict: bool = False
+    request: HtmxRequest, collection: Collection, form: CollectionSettingsForm, *, has_conflict: bool = False
 ) -> HttpResponse:
     context = {"has_conflict": has_conflict, "collection": collection, "settings_form": form, "form": form}
     return form_response(request, "corpus/settings.html", context)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from rubricweb.core import packed
 from rubricweb.corpus.derived_models import PoolSnapshot
-from rubricweb.corpus.models import Topic
 
 logger = logging.getLogger(__name__)
 
@@ -187,7 +185,19 @@ def read(stamp: int, run_pks: Sequence[int], topics: Collection[tuple[int, str]]
     rows = PoolSnapshot.objects.filter(topic__in=names, number=stamp)
     for topic_id, content in rows.values_list("topic_id", "content").iterator(chunk_size=READ_AT_ONCE):
         try:
-            pools[topic_id] = _unpacked(topic_id, names[topic_id], stamp, run_pks, content)
+            arrays = packed.unpack(_key(topic_id, stamp), content)
+            if arrays["runs"].tolist() != list(run_pks):
+                raise packed.Damaged(f"the runs of topic {topic_id}")
+            outside, unranked = packed.texts(arrays["outside"]), packed.texts(arrays["unranked"])
+            topic = TopicPool(
+                topic_id=topic_id,
+                query_id=names[topic_id],
+                passage_pks=tuple(arrays["passages"].tolist()),
+                doc_ids=packed.texts(arrays["doc_ids"]),
+                rankings=TopicRankings(arrays["rows"], outside, arrays["lengths"], arrays["scores"]),
+                judged=TopicJudgments(arrays["judged"], arrays["judgments"], unranked),
+            )
+            pools[topic_id] = topic, frozenset(arrays["left_out"].tolist())
         except packed.Damaged:
             logger.warning("the snapshot of the pool of topic %d is damaged", topic_id)
             return None
@@ -220,16 +230,6 @@ def keep(pool: CollectionPool, chars: Mapping[int, int]) -> None:
         )
 
 
-def out_of_date() -> dict[int, int]:
-    """Return, by collection, the stamp of those whose snapshots are not of their present state."""
-    counted = PoolSnapshot.objects.filter(passages__isnull=False, chars__isnull=False)
-    current = counted.filter(topic=OuterRef("pk"), number=OuterRef("collection__stamp"))
-    topics = Topic.objects.filter(
-        ~Exists(current), collection__is_being_deleted=False, collection__is_gone=False
-    )
-    return dict(topics.order_by().values_list("collection", "collection__stamp").distinct())
-
-
 def _key(topic_id: int, stamp: int) -> str:
     return f"pool of topic {topic_id} at {stamp}"
 
@@ -250,21 +250,3 @@ def _packed(pool: CollectionPool, topic: TopicPool) -> bytes:
         "unranked": packed.of_texts(judged.unranked),
     }
     return packed.pack(_key(topic.topic_id, pool.stamp), arrays)
-
-
-def _unpacked(
-    topic_id: int, query_id: str, stamp: int, run_pks: Iterable[int], content: bytes | memoryview
-) -> tuple[TopicPool, frozenset[int]]:
-    arrays = packed.unpack(_key(topic_id, stamp), content)
-    if arrays["runs"].tolist() != list(run_pks):
-        raise packed.Damaged(f"the runs of topic {topic_id}")
-    outside, unranked = packed.texts(arrays["outside"]), packed.texts(arrays["unranked"])
-    topic = TopicPool(
-        topic_id=topic_id,
-        query_id=query_id,
-        passage_pks=tuple(arrays["passages"].tolist()),
-        doc_ids=packed.texts(arrays["doc_ids"]),
-        rankings=TopicRankings(arrays["rows"], outside, arrays["lengths"], arrays["scores"]),
-        judged=TopicJudgments(arrays["judged"], arrays["judgments"], unranked),
-    )
-    return topic, frozenset(arrays["left_out"].tolist())

@@ -16,23 +16,20 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils import timezone
 
-from grading.graders.hf_model import SMOLLM2, SOURCE, copies_folder, gguf_file
+from grading.graders.hf_model import SMOLLM2, SOURCE, copies_folder
 from grading.submissions import parse_rules
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.actions import CollectionSettings, change_settings
-from rubricweb.corpus.duplicates import search_now
+from rubricweb.corpus import actions, duplicates, official
 from rubricweb.corpus.models import OFFICIAL, Collection, Response, Run
-from rubricweb.corpus.official import put_official_board
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.raters import raters
-from rubricweb.jobs.steering import Limits
-from rubricweb.jobs.worker import work_on
+from rubricweb.jobs import steering, worker
 from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release
@@ -65,8 +62,13 @@ REFUSED = "tern_first_try"
 TEAMS = ("maple", "tern")
 
 
-def demo_files(folder: Path) -> ImportFiles:
-    return ImportFiles(
+@transaction.atomic
+def load_demo(folder: Path = FOLDER) -> Collection:
+    """Import the collection of `folder`, make the accounts, and grade every cell in this process.
+
+    The grader is the lexical baseline. All or nothing: an interrupted start is repeated by the next.
+    """
+    demo_files = ImportFiles(
         name="Demo: everyday questions",
         queries=folder / "topics.jsonl",
         graded=(folder / "passages.jsonl",),
@@ -75,15 +77,7 @@ def demo_files(folder: Path) -> ImportFiles:
         qrels=folder / "qrels.txt",
         min_relevant=2,
     )
-
-
-@transaction.atomic
-def load_demo(folder: Path = FOLDER) -> Collection:
-    """Import the collection of `folder`, make the accounts, and grade every cell in this process.
-
-    The grader is the lexical baseline. All or nothing: an interrupted start is repeated by the next.
-    """
-    import_collection(SLUG, files=demo_files(folder), by=None)
+    import_collection(SLUG, files=demo_files, by=None)
     collection: Collection = Collection.objects.get(slug=SLUG)
     for username, role in ACCOUNTS.items():
         set_role(account(username), collection, role=role, by=None)
@@ -95,7 +89,7 @@ def grade(collection: Collection) -> None:
     """Grade what has no grade, in this process, as a worker would."""
     started = start_grading(collection, by=User.objects.get(username="developer"))
     for chunk in JobChunk.objects.filter(job__in=started).values_list("pk", flat=True):
-        work_on("chunk", chunk)
+        worker.work_on("chunk", chunk)
 
 
 def account(username: str) -> User:
@@ -117,9 +111,9 @@ def make_run(collection: Collection) -> None:
     """Make the run in this process, as a worker would; its answers are graded like all other passages."""
     spec, topics = SystemSpec(Answering.SENTENCES), list(collection.topics.all())
     organizer = User.objects.get(username="organizer")
-    job = start(collection, spec, run_tag=MADE, topics=topics, limits=Limits(1), by=organizer)
+    job = start(collection, spec, run_tag=MADE, topics=topics, limits=steering.Limits(1), by=organizer)
     for chunk in job.chunks.values_list("pk", flat=True):
-        work_on("system", chunk)
+        worker.work_on("system", chunk)
     collection.refresh_from_db()
     grade(collection)
 
@@ -130,8 +124,8 @@ def publish(collection: Collection) -> None:
     by = User.objects.get(username="organizer")
     config = raters(collection.banks.get())[0].configs[0]
     make_card(collection.banks.get(), config, by=by)
-    search_now(collection, threshold=SIMILARITY, by=by)
-    put_official_board(collection, FOLDER / "official.tsv", name=OFFICIAL, by=by)
+    duplicates.search_now(collection, threshold=SIMILARITY, by=by)
+    official.put_official_board(collection, FOLDER / "official.tsv", name=OFFICIAL, by=by)
     publish_board(collection, title="Everyday questions: the board", query="", is_anonymous=False, by=by)
     release = Release(
         collection=collection,
@@ -140,7 +134,7 @@ def publish(collection: Collection) -> None:
         citation="Everyday questions, a demo collection written for RubricWeb.",
         has_runs=True,
     )
-    work_on("release", start_release(release, by=by).pk)
+    worker.work_on("release", start_release(release, by=by).pk)
 
 
 @transaction.atomic
@@ -149,14 +143,6 @@ def submit_runs(collection: Collection) -> None:
     organizer = User.objects.get(username="organizer")
     for team in TEAMS:
         set_role(account(team), collection, role=Role.PARTICIPANT, team=team, by=organizer)
-    call = _call(collection, organizer)
-    _receive(call, REFUSED, Described(description="Our first try."))
-    for run_tag, description in RUNS.items():
-        described = Described(Run.Type.AUTOMATIC, description=description)
-        accept(_receive(call, run_tag, described), by=organizer)
-
-
-def _call(collection: Collection, by: User) -> Call:
     now = timezone.now().replace(minute=0, second=0, microsecond=0)
     terms = CallTerms(
         task="answers",
@@ -171,7 +157,11 @@ def _call(collection: Collection, by: User) -> Call:
         text="Answer each topic in at most 100 words. Cite the passages of the collection that say so.",
     )
     rules = (FILES / "rules.toml").read_text(encoding="utf-8")
-    return open_call(collection, terms, parse_rules(rules, file="rules.toml"), by=by)
+    call = open_call(collection, terms, parse_rules(rules, file="rules.toml"), by=organizer)
+    _receive(call, REFUSED, Described(description="Our first try."))
+    for run_tag, description in RUNS.items():
+        described = Described(Run.Type.AUTOMATIC, description=description)
+        accept(_receive(call, run_tag, described), by=organizer)
 
 
 def _receive(call: Call, name: str, described: Described) -> Submission:
@@ -190,11 +180,6 @@ UNPACK = (
     "import sys, pathlib; from grading.graders import gguf, hf_model; "
     "gguf.keep_copies_in(pathlib.Path(sys.argv[2])); hf_model.load(sys.argv[1], hf_model.CAUSAL)"
 )
-
-
-def check_model(name: str) -> None:
-    """Raise GraderUnavailable if the model is not installed."""
-    gguf_file(MODELS[name])
 
 
 @contextmanager
@@ -226,7 +211,7 @@ def grade_with_model(collection: Collection, name: str) -> list[GradingJob]:
     before these jobs.
     """
     by = User.objects.get(username="developer")
-    chosen = CollectionSettings(
+    chosen = actions.CollectionSettings(
         name=collection.name,
         description=collection.description,
         min_relevant=collection.min_relevant,
@@ -237,5 +222,5 @@ def grade_with_model(collection: Collection, name: str) -> list[GradingJob]:
     )
     if collection.grader_llm != chosen.grader_llm:
         named = replace(chosen, name=f"{collection.name} (graded by a very small model)")
-        change_settings(collection, named, by=by)
+        actions.change_settings(collection, named, by=by)
     return start_grading(collection, by=by, priority=GradingJob.Priority.LOW)

@@ -16,20 +16,18 @@ from django.utils import timezone
 
 from grading.support import JudgedCitations, Support
 from grading.types import MAX_RATING, MIN_RATING, Importance, ItemKind
+from rubricweb.accounts import roles
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.arena.actions import Ballot, VoteReason, change_arena, give_reason, next_battle, vote
 from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.banks.actions import add_item, retire_item, revise_item, weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns import actions as queue
+from rubricweb.campaigns import adjudication, leases, population
 from rubricweb.campaigns.actions import CampaignPlan, close_campaign, open_campaign
-from rubricweb.campaigns.adjudication import CellKey, decide
-from rubricweb.campaigns.leases import MOST_HELD, hand_back, take_missing
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Topic
 from rubricweb.demo.loading import account, grade
 from rubricweb.grades.human_models import HumanGrade
@@ -37,8 +35,8 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.models import Kind, Subject
+from rubricweb.support import labels
 from rubricweb.support.actions import label_citation
-from rubricweb.support.labels import Citation, cited
 from rubricweb.support.models import SupportEvent
 
 ASSESSORS = ("assessor", "colleague")
@@ -111,17 +109,10 @@ def begin_review(collection: Collection) -> None:
     """Begin a review by the same actions as in the browser."""
     bank = collection.banks.get()
     organizer = User.objects.get(username="organizer")
-    set_role(account("colleague"), collection, role=Role.ASSESSOR, by=organizer)
-    _finish_campaign(bank, organizer)
-    _begin_campaign(bank, organizer)
-    _flag(bank)
-
-
-def _finish_campaign(bank: Bank, by: User) -> None:
-    """Finish a campaign that both assessors rated; the first of its conflicts are decided."""
+    set_role(account("colleague"), collection, role=roles.Role.ASSESSOR, by=organizer)
     choice = _choice(bank, bank.collection.topics.all(), Campaign.Cells.COVER, size=FINISHED)
     plan = CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
-    campaign = open_campaign(choice, plan, by=by, seed=SEED)
+    campaign = open_campaign(choice, plan, by=organizer, seed=SEED)
     near = _near_truth(campaign.cells.select_related("passage"))
     apart = sorted(campaign.cells.all(), key=lambda cell: (abs(near[cell.pk] - 3), cell.order))[:CONFLICTS]
     lenient, strict = _assessors()
@@ -129,9 +120,13 @@ def _finish_campaign(bank: Bank, by: User) -> None:
     _rate(campaign, strict, FINISHED, _nearly(near) | {cell.pk: (near[cell.pk] + 3) % 6 for cell in apart})
     _space_out(campaign, days=3)
     for cell in apart[:DECIDED]:
-        place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
-        decide(place, rating=3, by=by, seen=0, reason="It says so in passing, and does not explain it.")
-    close_campaign(campaign, by=by)
+        place = adjudication.CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
+        adjudication.decide(
+            place, rating=3, by=organizer, seen=0, reason="It says so in passing, and does not explain it."
+        )
+    close_campaign(campaign, by=organizer)
+    _begin_campaign(bank, organizer)
+    _flag(bank)
 
 
 def _begin_campaign(bank: Bank, by: User) -> None:
@@ -146,8 +141,10 @@ def _begin_campaign(bank: Bank, by: User) -> None:
     _space_out(campaign, days=1)
 
 
-def _choice(bank: Bank, topics: Iterable[Topic], cells: Campaign.Cells, *, size: int) -> Choice:
-    return Choice(
+def _choice(
+    bank: Bank, topics: Iterable[Topic], cells: Campaign.Cells, *, size: int
+) -> population.CellChoice:
+    return population.CellChoice(
         bank=bank,
         topics=tuple(topics),
         kinds=frozenset({ItemKind.QUESTION, ItemKind.NUGGET}),
@@ -165,12 +162,12 @@ def _rate(campaign: Campaign, person: User, count: int, ratings: Mapping[int, in
     """Rate the next cells of the queue, as the page does."""
     rated = 0
     while rated < count:
-        take_missing(campaign, person, count=MOST_HELD)
+        leases.take_missing(campaign, person, count=leases.MOST_HELD)
         held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
         for turn in held.select_related("cell__campaign__collection")[: count - rated]:
             queue.rate(turn.cell, rating=ratings[turn.cell_id], by=person, seen=0, uid=uuid4())
             rated += 1
-    hand_back(campaign, person)
+    leases.hand_back(campaign, person)
 
 
 def _near_truth(cells: Iterable[CampaignCell]) -> dict[int, int]:
@@ -290,7 +287,30 @@ def vote_and_label(collection: Collection) -> None:
         for number in range(VOTES):
             _vote(next_battle(collection, by=person), tags, number, person)
         _space_out_votes(person)
-        _label(collection, LABELLED[username], tags, person)
+        places = LABELLED[username]
+        order = labels.cited(collection).in_random_order(JudgedCitations.FIRST)
+        run_of = {
+            (answer.topic_id, md5): tags[answer.run_id]
+            for answer in labels.cited(collection).answers
+            for md5, _ in answer.sentences
+        }
+        for citation in order[places.start : places.stop]:
+            share = CITATIONS[run_of[citation.topic_id, citation.sentence_md5]]
+            chance = _chance(f"{citation.sentence_md5} {citation.doc_id}") % 10
+            full = (
+                Support.FULL
+                if chance < share
+                else Support.PARTIAL
+                if share > 5 or chance > 8
+                else Support.NONE
+            )
+            is_odd = _chance(f"{person} {citation.sentence_md5}") % 8 == 0
+            label_citation(citation, label=Support.PARTIAL if is_odd else full, by=person)
+        moment = timezone.now() - timedelta(days=1)
+        events = list(SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"))
+        for place, event in enumerate(events):
+            event.at = moment + timedelta(seconds=place * SECONDS_A_VOTE / 2)
+        SupportEvent.objects.bulk_update(events, ["at"])
     change_arena(collection, drawing=Arena.Drawing.SHARPEN, is_board_open=True, by=organizer)
 
 
@@ -311,31 +331,6 @@ def _vote(battle: Battle, tags: Mapping[int, str], number: int, person: User) ->
     if number % REASON_EVERY == 0 and better in REASONS:
         tag, text = REASONS[better]
         give_reason(battle, VoteReason({tag}, text, uuid4()), by=person)
-
-
-def _label(collection: Collection, places: range, tags: Mapping[int, str], person: User) -> None:
-    order = cited(collection).in_random_order(JudgedCitations.FIRST)
-    run_of = {
-        (answer.topic_id, md5): tags[answer.run_id]
-        for answer in cited(collection).answers
-        for md5, _ in answer.sentences
-    }
-    for citation in order[places.start : places.stop]:
-        share = CITATIONS[run_of[citation.topic_id, citation.sentence_md5]]
-        label_citation(citation, label=_support(citation, share, person), by=person)
-    moment = timezone.now() - timedelta(days=1)
-    events = list(SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"))
-    for place, event in enumerate(events):
-        event.at = moment + timedelta(seconds=place * SECONDS_A_VOTE / 2)
-    SupportEvent.objects.bulk_update(events, ["at"])
-
-
-def _support(citation: Citation, share: int, person: User) -> Support:
-    """Return the label of a citation; the person deviates on one in eight."""
-    chance = _chance(f"{citation.sentence_md5} {citation.doc_id}") % 10
-    full = Support.FULL if chance < share else Support.PARTIAL if share > 5 or chance > 8 else Support.NONE
-    is_odd = _chance(f"{person} {citation.sentence_md5}") % 8 == 0
-    return Support.PARTIAL if is_odd else full
 
 
 def _space_out_votes(person: User) -> None:

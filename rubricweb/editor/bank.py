@@ -13,11 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from grading.types import ItemKind
 from rubricweb.accounts import roles
-from rubricweb.banks import access, actions
+from rubricweb.banks import access, actions, changes, selectors
 from rubricweb.banks import selectors as banks
-from rubricweb.banks.changes import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.selectors import banks_for, neighbours
 from rubricweb.core.http import (
     Context,
     HtmxRequest,
@@ -29,9 +27,8 @@ from rubricweb.core.http import (
 )
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.editor import draft_inbox
+from rubricweb.editor import draft_inbox, what_if
 from rubricweb.editor import what_if as what_ifs
-from rubricweb.editor.draft_inbox import drafting_form
 from rubricweb.editor.figures import FiguredRow, FiguresForm, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.item_forms import NewItemForm, SeenForm, focused, new_item_form
 from rubricweb.editor.items import (
@@ -43,7 +40,6 @@ from rubricweb.editor.items import (
     open_panel,
     to_the_row,
 )
-from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 
@@ -120,8 +116,8 @@ def topic_frame(bank: Bank, topic: Topic, view: str) -> dict[str, object]:
         "view": view,
         "views_of_topic": VIEWS,
         "place": PLACES.get(view, "review:topic"),
-        "neighbours": partial(neighbours, topic),
-        "banks": partial(banks_for, bank.collection, topic),
+        "neighbours": partial(selectors.neighbours, topic),
+        "banks": partial(selectors.banks_for, bank.collection, topic),
     }
 
 
@@ -134,7 +130,16 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     panel = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
     passage_pk = panel.passage.pk if panel else None
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, passage_pk=passage_pk)
-    context = topic_frame(bank, topic, "bank") | _page_context(request, bank, topic, figures)
+    # The template calls them, so that a fragment costs nothing.
+    page_context = {
+        "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
+        "new_item": partial(new_item_form, topic),
+        "drafting": partial(draft_inbox.drafting_form, topic),
+        "inbox": partial(draft_inbox.inbox, bank, topic),
+        "writers": partial(draft_inbox.writers, bank.collection),
+        "changed": partial(_just_changed, request.GET.get("changed", ""), bank, figures),
+    }
+    context = topic_frame(bank, topic, "bank") | page_context
     context |= {"sheet": sheet, "figures": figures, "beside": panel}
     context["can_edit"] = _can_edit(request, bank.collection)
     if not sheet.groups:
@@ -159,18 +164,6 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
     return redirect("review:topic", bank.pk, topic.pk)
 
 
-def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
-    """Return the parts of the full page; the template calls them, so a fragment costs nothing."""
-    return {
-        "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
-        "new_item": partial(new_item_form, topic),
-        "drafting": partial(drafting_form, topic),
-        "inbox": partial(draft_inbox.inbox, bank, topic),
-        "writers": partial(draft_inbox.writers, bank.collection),
-        "changed": partial(_just_changed, request.GET.get("changed", ""), bank, figures),
-    }
-
-
 def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | None:
     """Return the item that the address names after a change without JavaScript, and its effect."""
     item = (
@@ -188,8 +181,8 @@ def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
 
 
 def _what_if(
-    ask: Callable[[Item, GraderConfig, MeasureSpec], WhatIf], item: Item, figures: FiguresForm
-) -> WhatIf | None:
+    ask: Callable[[Item, GraderConfig, MeasureSpec], what_if.WhatIf], item: Item, figures: FiguresForm
+) -> what_if.WhatIf | None:
     """Return the effect of a change; None if no grader grades this kind of item."""
     config = figures.graders.get(ItemKind(item.kind))
     return ask(item, config, figures.measure_by(config)) if config else None
@@ -237,9 +230,9 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
         return _confirmation(request, item, status=200 if form is None else 422)
     try:
         change(item, seen=form.cleaned_data["seen"], by=request.user)
-    except Conflict as conflict:
+    except changes.Conflict as conflict:
         return _confirmation(request, item, refusal=conflict, status=409)
-    except BankError as refusal:
+    except changes.BankError as refusal:
         return _confirmation(request, item, refusal=refusal, status=422)
     figures = _figures(request, item.bank)
     context = item_panel("retire", "", item, None)
@@ -253,7 +246,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
 
 
 def _confirmation(
-    request: HtmxRequest, item: Item, *, refusal: BankError | None = None, status: int = 200
+    request: HtmxRequest, item: Item, *, refusal: changes.BankError | None = None, status: int = 200
 ) -> HttpResponse:
     """Ask to restore a retired item, or to retire an active one, with the consequences."""
     figures = _figures(request, item.bank)

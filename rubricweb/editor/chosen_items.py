@@ -11,18 +11,16 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from rubricweb.accounts import roles
-from rubricweb.banks import access
+from rubricweb.banks import access, actions
 from rubricweb.banks import selectors as banks
-from rubricweb.banks.actions import bring_back, retire_items, weigh_items
 from rubricweb.banks.changes import BankError, Conflict, hide_items, show_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo
 from rubricweb.corpus.models import Topic
+from rubricweb.editor import item_forms, trial
 from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
-from rubricweb.editor.item_forms import ChosenItemsForm, ItemsBeforeForm
 from rubricweb.editor.items import PAGE, editor_url, items_changed
-from rubricweb.editor.trial import Setting, Trial, trial_of
 
 SECRECY = {"hide": (hide_items, "secret"), "show": (show_items, "public")}
 NONE_CHOSEN = "Select items first, then choose what to do with them."
@@ -32,7 +30,7 @@ NONE_CHOSEN = "Select items first, then choose what to do with them."
 def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Do `act` to the chosen items; retiring asks first, with what it would change."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
-    form = ChosenItemsForm(request.POST)
+    form = item_forms.ChosenItemsForm(request.POST)
     if not form.is_valid():
         return _confirmation(request, (bank, topic), form, problem=NONE_CHOSEN)
     items = _items(bank, topic, form.seen)
@@ -47,7 +45,16 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
     except BankError as refusal:
         return _confirmation(request, (bank, topic), form, problem=_refusal_text(refusal), status=409)
     message = f"{counted(changed, 'item')} {'changed' if form.importance else 'retired'}."
-    offer_items_undo(request, (bank, topic), message, before(items))
+    field = before(items)
+    if field:
+        offer_undo(
+            request,
+            message,
+            reverse("editor:items-undo", args=[row.pk for row in (bank, topic)]),
+            before=field,
+        )
+    else:
+        messages.success(request, message)
     return _done(request, bank, topic)
 
 
@@ -70,7 +77,7 @@ def _kept_secret(
 def items_undo(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Bring back what several items were before a change of all of them."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
-    form = ItemsBeforeForm(request.POST)
+    form = item_forms.ItemsBeforeForm(request.POST)
     if not form.is_valid():
         raise SuspiciousOperation("No items to bring back.")
     before = form.cleaned_data["before"]
@@ -78,7 +85,7 @@ def items_undo(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespons
     items = list(every.select_related("revision", "topic", "bank__collection"))
     _require_editor(request, items)
     try:
-        changed = bring_back(items, before=before, by=request.user)
+        changed = actions.bring_back(items, before=before, by=request.user)
     except BankError as refusal:
         return _confirmation(request, (bank, topic), None, problem=_refusal_text(refusal), status=409)
     messages.success(request, f"{counted(changed, 'item')} brought back.")
@@ -94,16 +101,6 @@ def undo_field(items: Iterable[Item]) -> Callable[[Iterable[Item]], str]:
         return ",".join(f"{item.pk}:{item.version}:{was[item.pk][1]}" for item in mine)
 
     return field
-
-
-def offer_items_undo(request: HtmxRequest, place: tuple[Bank, Topic], message: str, field: str) -> None:
-    """Say `message` with an Undo of all that changed; without it if nothing did."""
-    if field:
-        offer_undo(
-            request, message, reverse("editor:items-undo", args=[row.pk for row in place]), before=field
-        )
-    else:
-        messages.success(request, message)
 
 
 def _require_editor(request: HtmxRequest, items: Iterable[Item]) -> None:
@@ -124,10 +121,10 @@ def _items(bank: Bank, topic: Topic, seen: Mapping[int, int]) -> list[Item]:
     return list(active.select_related("revision", "topic", "bank__collection"))
 
 
-def _changed(request: HtmxRequest, items: list[Item], form: ChosenItemsForm) -> int:
+def _changed(request: HtmxRequest, items: list[Item], form: item_forms.ChosenItemsForm) -> int:
     if form.importance is None:
-        return retire_items(items, seen=form.seen, by=request.user)
-    return weigh_items(items, importance=form.importance, seen=form.seen, by=request.user)
+        return actions.retire_items(items, seen=form.seen, by=request.user)
+    return actions.weigh_items(items, importance=form.importance, seen=form.seen, by=request.user)
 
 
 def _refusal_text(refusal: BankError) -> str:
@@ -143,7 +140,7 @@ def _refusal_text(refusal: BankError) -> str:
 def _confirmation(
     request: HtmxRequest,
     place: tuple[Bank, Topic],
-    form: ChosenItemsForm | None,
+    form: item_forms.ChosenItemsForm | None,
     *,
     problem: str = "",
     status: int = 0,
@@ -158,11 +155,11 @@ def _confirmation(
     return form_response(request, PAGE, context, status=status or (422 if problem else 200))
 
 
-def _trial(request: HtmxRequest, bank: Bank, topic: Topic, items: list[Item]) -> Trial | None:
+def _trial(request: HtmxRequest, bank: Bank, topic: Topic, items: list[Item]) -> trial.Trial | None:
     """Return the board without the items; None where no grader has one."""
     figures = FiguresForm(request.GET, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
     if config is None or not items:
         return None
-    off = {item.pk: Setting(is_on=False, weight=item.weight) for item in items}
-    return trial_of(bank, topic, config, figures.measure_by(config), off)
+    off = {item.pk: trial.Setting(is_on=False, weight=item.weight) for item in items}
+    return trial.trial_of(bank, topic, config, figures.measure_by(config), off)

@@ -14,11 +14,9 @@ from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
 from grading.types import ItemKind
-from rubricweb.banks import drafting
+from rubricweb.banks import drafting, secrecy
 from rubricweb.banks.draft_models import KINDS, Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
@@ -120,7 +118,16 @@ def inbox(
     """Return the rows of drafts; near-duplicates are computed anew, since decisions change them."""
     prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
     drafts = list(waiting(bank, topic))
-    near = _near(bank, topic, drafts)
+    # Questions are compared with questions only, nuggets with nuggets.
+    near: dict[int, SimilarText] = {}
+    for kind in {draft.request.kind for draft in drafts}:
+        same = [draft for draft in drafts if draft.request.kind == kind]
+        items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
+        existing = list(items.values_list("revision__text", flat=True))
+        hits = near_duplicates([draft.text for draft in same], existing)
+        for draft in reversed(same):  # of several with the same words, only the first may be like nothing
+            if hits and hits[-1].text == draft.text:
+                near[draft.pk] = hits.pop()
     names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
     refusals = refused or {}
     suggestions, weighed = drafting.suggested(bank, topic)
@@ -169,25 +176,11 @@ def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     return drafts.select_related("request__bank__collection").order_by("pk")
 
 
-def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, SimilarText]:
-    """Return near-duplicates by draft; questions are compared with questions only, nuggets with nuggets."""
-    nearest_items: dict[int, SimilarText] = {}
-    for kind in {draft.request.kind for draft in drafts}:
-        same = [draft for draft in drafts if draft.request.kind == kind]
-        items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
-        existing = list(items.values_list("revision__text", flat=True))
-        hits = near_duplicates([draft.text for draft in same], existing)
-        for draft in reversed(same):  # of several with the same words, only the first may be like nothing
-            if hits and hits[-1].text == draft.text:
-                nearest_items[draft.pk] = hits.pop()
-    return nearest_items
-
-
 def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
     state = DraftRequest.State
     is_left = Q(state__in=(state.FAILED, state.CANCELLED), is_dismissed=False)
     rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_left, bank=bank, topic=topic)
-    shows_reply = sees_secrets(bank.collection_id)
+    shows_reply = secrecy.sees_secrets(bank.collection_id)
     return [
         RequestRow(
             row,
@@ -230,13 +223,13 @@ class DraftingForm(forms.Form):
         help_text="A model that the worker can reach. Empty: the default.",
     )
 
-    def options(self) -> DraftOptions:
+    def options(self) -> drafting.DraftOptions:
         fields = self.cleaned_data
         kind, llm = ItemKind(fields["kind"]), fields["llm"].strip()
-        return DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
+        return drafting.DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
 
 
-class AcceptForm(forms.Form):
+class AcceptDraftsForm(forms.Form):
     """A draft with an edited text; without one it is accepted as it is."""
 
     text = forms.CharField(

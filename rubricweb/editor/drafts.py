@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import trigger_client_event
 
 from rubricweb.accounts import roles
-from rubricweb.banks import drafting
+from rubricweb.banks import draft_models, drafting
 from rubricweb.banks.access import (
     bank_topic_for,
     draft_for_editor,
@@ -21,16 +21,20 @@ from rubricweb.banks.access import (
     suggestion_for_editor,
 )
 from rubricweb.banks.changes import BankError, CannotDraft
-from rubricweb.banks.draft_models import Draft
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_ids
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Topic
-from rubricweb.editor import draft_inbox
+from rubricweb.editor import draft_inbox, items
 from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
-from rubricweb.editor.draft_inbox import AcceptForm, DraftInbox, DraftingForm, RefusedDraft, drafting_form
-from rubricweb.editor.items import items_changed
+from rubricweb.editor.draft_inbox import (
+    AcceptDraftsForm,
+    DraftInbox,
+    DraftingForm,
+    RefusedDraft,
+    drafting_form,
+)
 from rubricweb.editor.start import start_of
 from rubricweb.grades.selectors import banks
 
@@ -103,7 +107,7 @@ def after_request(
 def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
     """Accept a draft as it is, or with the text that was sent."""
     draft = draft_for_editor(request.user, bank_id, draft_id)
-    form = AcceptForm(request.POST)
+    form = AcceptDraftsForm(request.POST)
     if not form.is_valid():
         return _refuse(request, draft, str(form["text"].errors[0]))
     try:
@@ -218,10 +222,10 @@ def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: i
         (pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0
     )
     to = inbox_url(bank, topic)
-    return items_changed(after_post(request, f"{TOPIC_PAGE}#inbox", context, to=to))
+    return items.items_changed(after_post(request, f"{TOPIC_PAGE}#inbox", context, to=to))
 
 
-def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
+def _refuse(request: HtmxRequest, draft: draft_models.Draft, reason: str) -> HttpResponse:
     """Render the draft with the text that was sent, and why it was refused."""
     bank, topic = draft.request.bank, draft.request.topic
     wording = request.POST.get("text", "") or draft.text
@@ -238,7 +242,7 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
 
 
 def _offer_reopening(
-    request: HtmxRequest, place: tuple[Bank, Topic], message: str, rejected: Sequence[Draft]
+    request: HtmxRequest, place: tuple[Bank, Topic], message: str, rejected: Sequence[draft_models.Draft]
 ) -> None:
     """Say `message` with an Undo; without it if nothing was rejected."""
     if not rejected:

@@ -14,8 +14,8 @@ from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades import visibility
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import matrices, scoring, visibility
 from rubricweb.grades.configs import (
     default_min_grade,
     kinds_of,
@@ -25,9 +25,7 @@ from rubricweb.grades.configs import (
     threshold_note,
     within_scale,
 )
-from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.selectors import ON_ITEMS, graders, graders_of, scored_graders
 from rubricweb.grades.topic_ratings import Sheet, judged, separation
 
@@ -42,7 +40,7 @@ GraderByKind = dict[ItemKind, GraderConfig]
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class GradeBar:
     """A bar of the histogram, positioned for SVG."""
 
     name: str
@@ -93,7 +91,7 @@ class ItemFigures:
         return self.counts[COLUMNS.index(FAILED)]
 
     @property
-    def bars(self) -> list[Bar]:
+    def bars(self) -> list[GradeBar]:
         """Bars for the ratings of the grader's scale."""
         tallest = max(self.counts, default=0) or 1
         lowest, highest = scale_of(self.config)
@@ -110,11 +108,11 @@ class ItemFigures:
         name = name_of(self.config, self.min_grade)
         return f"{self.min_grade} ({name})" if name else str(self.min_grade)
 
-    def _bar(self, column: int, count: int, place: int, tallest: int) -> Bar:
+    def _bar(self, column: int, count: int, place: int, tallest: int) -> GradeBar:
         height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
         name = name_of(self.config, column) if column >= MIN_RATING else ""
         label = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
-        return Bar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
+        return GradeBar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +244,7 @@ def passage_grades(
             by_kind.setdefault(config, []).append(item)
     grades: dict[int, int] = {}
     for config, fellows in by_kind.items():
-        matrix = topic_grades(config, pool, topic.pk).matrix
+        matrix = matrices.topic_grades(config, pool, topic.pk).matrix
         ratings = matrix.columns(tuple(item.revision.uid for item in fellows)).ratings[row].tolist()
         grades |= {item.pk: rating for item, rating in zip(fellows, ratings, strict=True)}
     hidden = visibility.hidden_cells(topic.collection_id)[topic.pk].graders
@@ -273,8 +271,8 @@ def item_figures(
     figures: dict[int, ItemFigures] = {}
     seen_ratings: list[Ratings] = []
     for config, fellows in by_grader.items():
-        uids: Uids = tuple(item.revision.uid for item in fellows)
-        ratings = topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
+        uids: scoring.Uids = tuple(item.revision.uid for item in fellows)
+        ratings = matrices.topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
         passage_pks = pool.by_topic[topic.pk].passage_pks
         unseen = visibility.mask(hidden, passage_pks, [item.revision_id for item in fellows])
         seen = np.where(unseen, HIDDEN, ratings)
@@ -287,17 +285,15 @@ def item_figures(
         ):
             visible = ratings.shape[0] - concealed
             figures[item.pk] = ItemFigures(config, least, visible, concealed, reached, tuple(spread))
-    return _with_signs(figures, seen_ratings, pool.by_topic[topic.pk], collection.min_relevant)
-
-
-def _with_signs(
-    figures: dict[int, ItemFigures], ratings: list[Ratings], pool: TopicPool, min_relevant: int
-) -> dict[int, ItemFigures]:
-    """Say which items are spurious, and how well each separates passages, as the grid does."""
     if not figures:
         return figures
-    least = np.array([figure.min_grade for figure in figures.values()], dtype=np.int8)
-    sheet = Sheet(np.concatenate(ratings, axis=1), judged(pool), min_relevant, least)
+    min_grades = np.array([figure.min_grade for figure in figures.values()], dtype=np.int8)
+    sheet = Sheet(
+        np.concatenate(seen_ratings, axis=1),
+        judged(pool.by_topic[topic.pk]),
+        collection.min_relevant,
+        min_grades,
+    )
     signs = zip(figures.items(), sheet.spurious.tolist(), sheet.discriminations.tolist(), strict=True)
     return {
         pk: replace(figure, is_spurious=spurious, separation=separation(discrimination))
@@ -343,19 +339,15 @@ class FiguresForm(forms.Form):
 
     @property
     def graders(self) -> GraderByKind:
-        chosen = self._readable("grader")
+        self.is_valid()
+        chosen: int | None = self.cleaned_data.get("grader")
         return grader_by_kind(
             self.rating, next((config for config in self.rating if config.pk == chosen), None)
         )
 
-    def measure_by(self, config: GraderConfig) -> MeasureSpec:
+    def measure_by(self, config: GraderConfig) -> scoring.MeasureSpec:
         """Return the default measure at the chosen threshold, limited to the grader's scale."""
-        return MeasureSpec(min_grade=within_scale(config, self.threshold))
-
-    def _readable(self, name: str) -> int | None:
-        self.is_valid()
-        value: int | None = self.cleaned_data.get(name)
-        return value
+        return scoring.MeasureSpec(min_grade=within_scale(config, self.threshold))
 
 
 def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:

@@ -58,7 +58,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class TimelineRow:
     """A row of the time line, with the names of an ItemChange."""
 
     at: datetime
@@ -85,7 +85,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    changes: list[ItemChange | Move | BankVersion]
+    changes: list[ItemChange | TimelineRow | BankVersion]
     before: Seen | None
     """The parameter of the next, older page; None on the last."""
 
@@ -93,17 +93,20 @@ class HistoryPage:
 def history_page(bank: Bank, filters: Filters, *, before: Seen | None = None) -> HistoryPage:
     """Return the rows that are older than `before`."""
     seen = before or Seen()
-    parts: tuple[list[ItemChange], list[Move]] = _changes(bank, filters, seen), _moves(bank, filters, seen)
-    rows: list[ItemChange | Move] = list(merge(*parts, key=attrgetter("at"), reverse=True))
+    parts: tuple[list[ItemChange], list[TimelineRow]] = (
+        _changes(bank, filters, seen),
+        _moves(bank, filters, seen),
+    )
+    rows: list[ItemChange | TimelineRow] = list(merge(*parts, key=attrgetter("at"), reverse=True))
     page = rows[:PAGE_ROWS]
     last = Seen(
         min((row.pk for row in page if isinstance(row, ItemChange)), default=seen.change),
-        min((row.pk for row in page if isinstance(row, Move)), default=seen.move),
+        min((row.pk for row in page if isinstance(row, TimelineRow)), default=seen.move),
     )
     is_last = len(rows) <= PAGE_ROWS
     since = None if is_last else page[-1].at
     named = _versions(bank, filters, since=since, until=_at(before))
-    merged: list[ItemChange | Move | BankVersion] = list(
+    merged: list[ItemChange | TimelineRow | BankVersion] = list(
         merge(page, named, key=attrgetter("at"), reverse=True)
     )
     return HistoryPage(merged, None if is_last else last)
@@ -138,7 +141,7 @@ def _changes(bank: Bank, filters: Filters, seen: Seen) -> list[ItemChange]:
     return list(rows[: PAGE_ROWS + 1])
 
 
-def _moves(bank: Bank, filters: Filters, seen: Seen) -> list[Move]:
+def _moves(bank: Bank, filters: Filters, seen: Seen) -> list[TimelineRow]:
     """Return the moves of a page and one more, newest first, of items that the reader may see."""
     if filters.verb not in (None, MOVE[0]):
         return []
@@ -147,7 +150,7 @@ def _moves(bank: Bank, filters: Filters, seen: Seen) -> list[Move]:
     newest = list(entries.select_related("by").order_by("-pk")[: PAGE_ROWS + 1])
     moved = items.select_related("topic", "revision").in_bulk({entry.object_id for entry in newest})
     return [
-        Move(entry.at, entry.by, moved[entry.object_id], entry.detail, entry.pk)
+        TimelineRow(entry.at, entry.by, moved[entry.object_id], entry.detail, entry.pk)
         for entry in newest
         if entry.object_id in moved
     ]
@@ -280,11 +283,11 @@ def history(request: HtmxRequest, slug: str) -> HttpResponse:
 def _listed(request: HtmxRequest, bank: Bank) -> dict[str, object]:
     form = HistoryForm(request.GET, bank)
     page = history_page(bank, form.filters, before=form.seen)
-    return _place(bank) | {"form": form, "page": page, "banks": banks(bank.collection)}
-
-
-def _place(bank: Bank) -> dict[str, object]:
-    return {"bank": bank, "collection": bank.collection}
+    return {"bank": bank, "collection": bank.collection} | {
+        "form": form,
+        "page": page,
+        "banks": banks(bank.collection),
+    }
 
 
 def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:

@@ -24,8 +24,7 @@ from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.editor.item_forms import MAX_WORDING
 from rubricweb.editor.items import PAGE
 from rubricweb.grades.configs import default_min_grade, kinds_of, planned_configs
-from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.price import ExpectedTime, dollars_of_wording, expected_time
+from rubricweb.grades.engine import monitor, price
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec, Scores, Uids, score_table
@@ -62,7 +61,7 @@ class Impact:
     passages: int
     known: int
     """Passages that are graded for this wording already."""
-    time: ExpectedTime | None
+    time: price.ExpectedTime | None
     """The expected time with all of the grader's prompts; None if unknown."""
     dollars: float | None
     """The estimated cost with all of them; None without a price."""
@@ -111,11 +110,19 @@ def impact_of(draft: UnsavedItem) -> Impact:
     others = (
         draft.bank.items.active().for_topic(draft.topic).exclude(pk=draft.item.pk if draft.item else None)
     )
+    work = [(config, len(_to_grade(config, draft, pool))) for config in configs]
+    prices = [
+        price.dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
+        for config in configs
+    ]
+    priced = [dollars for dollars in prices if dollars is not None]
     return Impact(
         passages=passages,
         known=already_graded,
-        time=_time(configs, draft, pool),
-        dollars=_dollars(configs, draft, pool),
+        time=price.expected_time(
+            [(config, cells) for config, cells in work if cells], monitor.workers().beats
+        ),
+        dollars=sum(priced) if priced else None,
         runs=len(pool.run_tags),
         could_move=could_move(draft, rating[0], pool) if rating else (),
         is_twin=others.filter(revision__uid=draft.uid, kind=draft.kind).exists(),
@@ -137,21 +144,6 @@ def _to_grade(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) ->
     return [pk for pk, rating in zip(pooled, column.tolist(), strict=True) if rating == MISSING]
 
 
-def _time(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> ExpectedTime | None:
-    work = [(config, len(_to_grade(config, draft, pool))) for config in configs]
-    return expected_time([(config, cells) for config, cells in work if cells], monitor.workers().beats)
-
-
-def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
-    """Return the cost of grading the draft; None if no config has a price."""
-    prices = [
-        dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
-        for config in configs
-    ]
-    priced = [dollars for dollars in prices if dollars is not None]
-    return sum(priced) if priced else None
-
-
 def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
     """Return runs whose rank can change, whatever the missing grades of the draft turn out to be.
 
@@ -161,7 +153,10 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
     measure = MeasureSpec(min_grade=default_min_grade(config))
     grades = matrices(config, pool)
     now = graded_items(config, draft.bank, draft.bank.collection)
-    rest = _other_uids(draft, config)
+    items = draft.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
+    if draft.item:
+        items = items.exclude(pk=draft.item.pk)
+    rest = tuple(dict.fromkeys(items.values_list("revision__uid", flat=True)))
     if draft.uid in rest or not pool.run_tags:
         return ()
     uids: Uids = (*rest, draft.uid)
@@ -171,14 +166,6 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
     certain, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
     moving = _undecided(today, floor, 1 / (len(uids) * topics), certain, open_cells)
     return tuple(tag for tag, moves in zip(pool.run_tags, moving, strict=True) if moves)
-
-
-def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
-    """Return the wordings of this topic that the config grades, without the item that is being reworded."""
-    items = draft.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
-    if draft.item:
-        items = items.exclude(pk=draft.item.pk)
-    return tuple(dict.fromkeys(items.values_list("revision__uid", flat=True)))
 
 
 def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tuple[Mask, Mask]:
@@ -219,26 +206,20 @@ def _ahead(first: Scores, second: Scores) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class NearItem:
+class SimilarItem:
     """An item and the cosine of its rare words with those of a text, 0 to 1."""
 
     item: Item
     score: float
 
 
-def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[NearItem]:
+def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[SimilarItem]:
     """Return the topic's active items that have text, most alike first."""
     active = bank.items.active().for_topic(topic).exclude(revision__text="")
     items = list(active.select_related("revision", "topic", "bank__collection"))
     scores = {hit.place: hit.score for hit in nearest(text, [str(item) for item in items], most=len(items))}
-    near = [NearItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
+    near = [SimilarItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
     return sorted(near, key=lambda row: -row.score)
-
-
-def similar_items(bank: Bank, topic: Topic, text: str, *, but: Item | None = None) -> list[NearItem]:
-    """Return the items that say nearly the same as `text`; `but` is the item that it rewords."""
-    near = [row for row in items_by_closeness(bank, topic, text) if row.item != but]
-    return [row for row in near if row.score >= LEAST_SIMILAR][:MOST_SIMILAR]
 
 
 class DraftForm(forms.Form):
@@ -284,5 +265,6 @@ def _impact_context(form: DraftForm, bank: Bank, topic: Topic) -> Context:
         return {"problem": " ".join(error.messages)}
     if draft is None:
         return {"draft": None}
-    similar = similar_items(bank, topic, draft.text, but=draft.item)
+    near = [row for row in items_by_closeness(bank, topic, draft.text) if row.item != draft.item]
+    similar = [row for row in near if row.score >= LEAST_SIMILAR][:MOST_SIMILAR]
     return {"draft": draft, "impact": impact_of(draft), "similar": similar}

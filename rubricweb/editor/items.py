@@ -126,20 +126,17 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         except BankError as refusal:
             form.add_error("text", str(refusal))
         else:
-            _say_saved(request, item, before)
+            message = f"{item.get_kind_display().capitalize()} saved."
+            if item.is_retired:  # somebody did that meanwhile
+                message += " It is still retired: restore it to have it counted."
+            if before and before != item.revision.text:
+                offer_undo(
+                    request, message, change_url(request, item, "edit"), seen=item.version, text=before
+                )
+            else:
+                messages.success(request, message)
             return after_change(request, item)
     return form_response(request, PAGE, _rewording(item, form))
-
-
-def _say_saved(request: HtmxRequest, item: Item, before: str) -> None:
-    """Say that the item is saved, with an Undo if its text was another one `before`."""
-    message = f"{item.get_kind_display().capitalize()} saved."
-    if item.is_retired:  # somebody did that meanwhile
-        message += " It is still retired: restore it to have it counted."
-    if before and before != item.revision.text:
-        offer_undo(request, message, change_url(request, item, "edit"), seen=item.version, text=before)
-    else:
-        messages.success(request, message)
 
 
 def _posted(request: HtmxRequest) -> QueryDict | None:

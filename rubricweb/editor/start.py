@@ -20,15 +20,13 @@ from grading.generation.models import drafting_backends
 from grading.graders.hf_model import PACKAGED, SMOLLM2
 from grading.types import ItemKind
 from rubricweb.accounts import roles
-from rubricweb.banks import actions, drafting
-from rubricweb.banks.changes import CannotDraft
+from rubricweb.banks import actions, changes, drafting
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest
-from rubricweb.corpus.access import collection_for
+from rubricweb.corpus import access, prompts
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import writer_of
 from rubricweb.jobs.progress import in_words
 
 PER_TOPIC = 10
@@ -38,7 +36,7 @@ TOGETHER = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Drafting:
+class DraftingProgress:
     """Requests that one person made at once, while a model still answers some."""
 
     done: int
@@ -64,7 +62,7 @@ class Start:
     form: StartForm
     seconds: float | None
     """Measured time to draft for one topic; None before the first."""
-    drafting: Drafting | None
+    drafting: DraftingProgress | None
 
     @property
     def time(self) -> str:
@@ -106,7 +104,7 @@ def writers_offered(collection: Collection) -> dict[str, str]:
     """
     offered: dict[str, str] = {}
     backends = {backend.name: backend for backend in drafting_backends()}
-    if own := writer_of(collection):
+    if own := prompts.writer_of(collection):
         offered[f"{own.backend}|{own.llm}"] = f"{own.llm}, the collection's own"
     if find_spec(PACKAGED[SMOLLM2][1]) and "hf_causal" in backends:
         offered.setdefault(f"hf_causal|{SMOLLM2}", "SmolLM2 135M, delivered with RubricWeb (small and weak)")
@@ -153,7 +151,7 @@ def seconds_a_topic(backend: str, llm: str) -> float | None:
     return median(spans) if spans else None
 
 
-def under_way(bank: Bank) -> Drafting | None:
+def under_way(bank: Bank) -> DraftingProgress | None:
     """Return the drafting that a model is at now, with what was asked together with it."""
     last = bank.draft_requests.filter(state__in=DraftRequest.LIVE, asks=DraftRequest.Asks.ITEMS).first()
     if last is None:
@@ -163,13 +161,13 @@ def under_way(bank: Bank) -> Drafting | None:
     ).exclude(state=DraftRequest.State.CANCELLED)
     counts = together.aggregate(total=Count("pk"), live=Count("pk", filter=Q(state__in=DraftRequest.LIVE)))
     done = counts["total"] - counts["live"]
-    return Drafting(done, counts["total"], last.llm, seconds_a_topic(last.backend, last.llm))
+    return DraftingProgress(done, counts["total"], last.llm, seconds_a_topic(last.backend, last.llm))
 
 
 @require_POST
 def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
     """Ask a model for drafts for each topic without items, or with `only` for one to try it."""
-    collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
+    collection = access.collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     form = StartForm(collection, request.POST)
     if not form.is_valid():
         messages.error(request, "Choose one of the models that are offered.")
@@ -182,7 +180,7 @@ def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
     for topic in start.topics[:1] if start and "only" in request.POST else start.topics if start else ():
         try:
             drafting.request_drafts(bank, topic, options, by=request.user)
-        except CannotDraft as refusal:
+        except changes.CannotDraft as refusal:
             messages.error(request, f"{topic.query_id}: {refusal}")
             break
         asked_for += 1
@@ -194,7 +192,7 @@ def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_POST
 def draft_stop(request: HtmxRequest, slug: str) -> HttpResponse:
     """Cancel what models are still asked for; drafts that came are kept."""
-    collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
+    collection = access.collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     bank = _bank(request, collection)
     for live in bank.draft_requests.filter(state__in=DraftRequest.LIVE):
         drafting.cancel_request(live, by=request.user)

@@ -16,16 +16,12 @@ from django.http import HttpResponse, QueryDict
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from grading.measures import registry
-from grading.measures.cover import WEIGHTED_COVER
+from grading.measures import cover, registry
 from grading.statistics import influence
 from grading.types import GradeMatrix, Importance, ItemKind
 from rubricweb.accounts import roles
-from rubricweb.banks.access import bank_topic_for
-from rubricweb.banks.actions import ItemWeight, settle_items
-from rubricweb.banks.changes import Conflict
+from rubricweb.banks import access, actions, changes, selectors
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
-from rubricweb.banks.selectors import last_change
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
@@ -251,11 +247,11 @@ class WeightTrialForm(forms.Form):
         address["measure"] = measure
         return address.urlencode()
 
-    def weights(self) -> dict[int, ItemWeight]:
+    def weights(self) -> dict[int, actions.ItemWeight]:
         """Return the changes to save. Solo is a preview only."""
         on = set(self.cleaned_data["on"])
         return {
-            item.pk: ItemWeight(
+            item.pk: actions.ItemWeight(
                 self.cleaned_data[f"seen-{item.pk}"] or 0, str(item.pk) in on, self._weight(item)
             )
             for item in self.items
@@ -304,7 +300,7 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     submitted = request.POST if request.method == "POST" else request.GET
     is_change = request.method == "POST" and LOOK not in submitted
     needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
-    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
+    bank, topic = access.bank_topic_for(request.user, bank_id, topic_id, needed=needed)
     figures = FiguresForm(submitted, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
     form = WeightTrialForm(submitted, _items(bank, topic, config))
@@ -315,7 +311,7 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         return _trial_page(request, weight_trial, status=422)
     try:
         return _saved(request, weight_trial)
-    except Conflict as conflict:
+    except changes.Conflict as conflict:
         return _trial_page(request, weight_trial, conflict=conflict, status=409)
 
 
@@ -335,7 +331,7 @@ def _refused(form: WeightTrialForm) -> bool:
 
 
 def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
-    changed = settle_items(
+    changed = actions.settle_items(
         weight_trial.bank, weight_trial.topic, weights=weight_trial.form.weights(), by=request.user
     )
     messages.success(request, f"Saved: {counted(changed, 'item')} changed.")
@@ -346,9 +342,9 @@ def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
 
 
 def _trial_page(
-    request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: Conflict | None = None
+    request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: changes.Conflict | None = None
 ) -> HttpResponse:
-    latest = last_change(conflict.item) if conflict else None
+    latest = selectors.last_change(conflict.item) if conflict else None
     context = topic_frame(weight_trial.bank, weight_trial.topic, "try") | _board(weight_trial)
     context |= {"conflict": conflict, "theirs": latest}
     return form_response(request, TOPIC_PAGE, context, part="board", status=status)
@@ -369,13 +365,13 @@ def _board(weight_trial: WeightTrial) -> dict[str, object]:
         return context
     measure = MeasureSpec(form.measure_name, min_grade=weight_trial.figures.measure_by(config).min_grade)
     board = trial_of(weight_trial.bank, weight_trial.topic, config, measure, settings)
-    is_weighted = form.measure_name == WEIGHTED_COVER.name
+    is_weighted = form.measure_name == cover.WEIGHTED_COVER.name
     return {
         **context,
         "measure": measure,
         "trial": board,
-        "weighted": None if is_weighted else WEIGHTED_COVER,
-        "weighted_at": form.address(measure=WEIGHTED_COVER.name),
+        "weighted": None if is_weighted else cover.WEIGHTED_COVER,
+        "weighted_at": form.address(measure=cover.WEIGHTED_COVER.name),
     }
 
 

@@ -11,7 +11,7 @@ from grading.statistics import influence
 from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
-from rubricweb.grades.configs import kinds_of
+from rubricweb.grades import configs, selectors
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import (
@@ -25,7 +25,6 @@ from rubricweb.grades.scoring import (
     span,
     topic_labels,
 )
-from rubricweb.grades.selectors import graded_items, items_by_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class BoardInputs:
 def board_inputs(bank: Bank, config: GraderConfig, measure: MeasureSpec) -> BoardInputs:
     pool = collection_pool(bank.collection)
     return BoardInputs(
-        config, measure, pool, matrices(config, pool), graded_items(config, bank, bank.collection)
+        config, measure, pool, matrices(config, pool), selectors.graded_items(config, bank, bank.collection)
     )
 
 
@@ -125,7 +124,12 @@ def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> What
 
 
 def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
-    items = item.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(item.topic).exclude(pk=item.pk)
+    items = (
+        item.bank.all_items.active()
+        .of_kinds(configs.kinds_of(config))
+        .for_topic(item.topic)
+        .exclude(pk=item.pk)
+    )
     rows = list(items.values_list("position", "pk", "revision__uid"))
     inside = sorted([*rows, (item.position, item.pk, item.revision.uid)])
     return _uids(rows), _uids(inside)
@@ -140,10 +144,16 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
     before, after = (now.table({topic_id: uids}) for uids in change)
     old, new = (topic_labels(now.grades[topic_id], uids, now.measure) for uids in change)
     doc_ids = now.pool.by_topic[topic_id].doc_ids
+    min_grade = now.measure.min_grade
+    pairs = [(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in doc_ids]
     return WhatIf(
         config=now.config,
         measure=now.measure,
-        labels=label_changes(doc_ids, old, new, now.measure.min_grade),
+        labels=tuple(
+            LabelChange(doc_id, before, after, (before or 0) >= min_grade, (after or 0) >= min_grade)
+            for doc_id, before, after in pairs
+            if before != after
+        ),
         runs=RunChanges.between(before, after),
     )
 
@@ -151,17 +161,6 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
 def _rescored(before: Scores, after: Scores) -> int:
     """Count the runs whose scores differ."""
     return int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum())
-
-
-def label_changes(
-    doc_ids: tuple[str, ...], old: Mapping[str, int], new: Mapping[str, int], min_grade: int
-) -> tuple[LabelChange, ...]:
-    pairs = [(doc_id, old.get(doc_id), new.get(doc_id)) for doc_id in doc_ids]
-    return tuple(
-        LabelChange(doc_id, before, after, (before or 0) >= min_grade, (after or 0) >= min_grade)
-        for doc_id, before, after in pairs
-        if before != after
-    )
 
 
 def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
@@ -216,7 +215,9 @@ def board_diff(
     """Return how the board differs between two versions; None stands for the bank as it is now."""
     now = board_inputs(bank, config, measure)
     none: dict[int, Uids] = dict.fromkeys(now.pool.by_topic, ())
-    old, new = (none | items_by_topic(bank, kinds_of(config), version) for version in versions)
+    old, new = (
+        none | selectors.items_by_topic(bank, configs.kinds_of(config), version) for version in versions
+    )
     before, after = now.table(old), now.table(new)
     return BoardDiff(
         config=config,

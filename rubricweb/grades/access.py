@@ -9,17 +9,15 @@ from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.secrecy import readable
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
-from rubricweb.grades.engine import price
-from rubricweb.grades.engine.missing import Missing
+from rubricweb.grades.engine import missing, price
 from rubricweb.grades.models import Grade, GradingJob
 
 
-def job_for(user: User, slug: str, job_id: int, *, needed: Role = roles.TO_VIEW) -> GradingJob:
+def job_for(user: User, slug: str, job_id: int, *, needed: roles.Role = roles.TO_VIEW) -> GradingJob:
     collection = collection_for(user, slug, needed=needed)
     job: GradingJob = get_object_or_404(
         collection.jobs.select_related("collection", "config", "by"), pk=job_id
@@ -33,7 +31,7 @@ def collection_to_grade(user: User, slug: str) -> Collection:
     return collection
 
 
-def price_refusal(user: User, collection: Collection, find: Callable[[], list[Missing]]) -> str:
+def price_refusal(user: User, collection: Collection, find: Callable[[], list[missing.Missing]]) -> str:
     """Return why an assessor may not spend the price of the cells that `find` finds, or ""."""
     if roles.holds(user, collection, roles.TO_GRADE):
         return ""
@@ -48,7 +46,7 @@ def price_refusal(user: User, collection: Collection, find: Callable[[], list[Mi
     return ""
 
 
-def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_VIEW) -> Grade:
+def grade_for(user: User, slug: str, grade_id: int, *, needed: roles.Role = roles.TO_VIEW) -> Grade:
     collection = collection_for(user, slug, needed=needed)
     grades = readable(Grade.objects.filter(topic__collection=collection))
     grade: Grade = get_object_or_404(

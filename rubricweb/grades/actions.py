@@ -15,9 +15,8 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of, saved_config
-from rubricweb.grades.engine import parts
+from rubricweb.grades.engine import parts, progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
-from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.engine.stages import (
     Stages,
     by_job,
@@ -212,7 +211,7 @@ def _start(
 
 def _priority(missing: Missing, by: User | None) -> GradingJob.Priority:
     """Return the priority by the expected time on one worker; a server's batch takes a worker none."""
-    rate = expected_rate(missing.config).cells
+    rate = progress.expected_rate(missing.config).cells
     is_awaited = by is not None and (not rate or missing.cells / rate <= SECONDS_TO_WAIT_FOR)
     return GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT
 

@@ -11,17 +11,15 @@ from types import MappingProxyType
 from grading import prompts
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.formats import judge_qrels, nugget_grades
-from grading.graders import GraderSpec, registry
-from grading.graders.backend_options import Value
+from grading.graders import GraderSpec, backend_options, registry
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
-from grading.graders.registry import EXTRACTION, IMPORTED
 from grading.prompts import Prompt
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig, GradingJob
 
-Chosen = Mapping[str, Value]
+Chosen = Mapping[str, backend_options.Value]
 """Options of a back-end that people chose, by name."""
 NOTHING_CHOSEN: Chosen = MappingProxyType({})
 MOST_VERSIONS = 99
@@ -103,7 +101,7 @@ def spec_for(
 
 
 def _extraction(verifying: Prompt, among: Iterable[Prompt]) -> Prompt:
-    published = (prompts.get(prompt_class) for prompt_class in EXTRACTION)
+    published = (prompts.get(prompt_class) for prompt_class in registry.EXTRACTION)
     return next(prompt for prompt in (*among, *published) if extracts_for(verifying, prompt))
 
 
@@ -151,13 +149,13 @@ def imported_config(
     Options that have the names of our prompt and answer source are left out.
     """
     kept = {name: value for name, value in options.items() if name not in (PROMPT, ANSWERS_BY)}
-    spec = GraderSpec(IMPORTED, llm, prompt_class, kept)
+    spec = GraderSpec(registry.IMPORTED, llm, prompt_class, kept)
     return _get(spec, purpose, _of_imported(spec, purpose))
 
 
 def _of_imported(spec: GraderSpec, purpose: str) -> str:
     """Return the fingerprint of the config of grades from a file."""
-    parts = [IMPORTED, spec.llm, spec.prompt_class, purpose]
+    parts = [registry.IMPORTED, spec.llm, spec.prompt_class, purpose]
     if spec.frozen:
         parts.append(json.dumps(spec.frozen, sort_keys=True))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -178,8 +176,8 @@ def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
 def require_genuine(config: GraderConfig) -> None:
     """Raise ValueError for a config that differs from its fingerprint, as one from an archive may."""
     options, own = dict(config.options), config.options.get(PROMPT)
-    if config.backend == IMPORTED:
-        spec = GraderSpec(IMPORTED, config.llm, config.prompt_class, options)
+    if config.backend == registry.IMPORTED:
+        spec = GraderSpec(registry.IMPORTED, config.llm, config.prompt_class, options)
         fingerprints = {_of_imported(spec, config.purpose)}
     else:
         spec = spec_of(config)

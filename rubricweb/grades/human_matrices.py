@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from grading.types import MISSING, GradeMatrix, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool
-from rubricweb.grades import visibility
+from rubricweb.grades import verification, visibility
 from rubricweb.grades.human_models import Draw, HumanGrade, HumanStamp
 from rubricweb.grades.matrices import StampedCache, TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.verification import verdict_matrices
-from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int]
@@ -88,7 +86,7 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
     """
     graded = matrices(config, pool)
     if config.purpose == Purpose.VERIFY:
-        verdicts = verdict_matrices(config, pool)
+        verdicts = verification.verdict_matrices(config, pool)
         return {topic_id: _correct_verdicts(graded[topic_id], verdicts[topic_id]) for topic_id in graded}
     human = human_matrices(pool)
     return {topic_id: _correct(config.pk, graded[topic_id], human[topic_id]) for topic_id in graded}
@@ -96,17 +94,26 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     """Return matrices by topic id, for every topic of the pool; hidden cells are MISSING."""
-    by_topic = _all_human_matrices(pool)
+    ids = [topic.topic_id for topic in pool.topics]
+    number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
+    keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
+    by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
+    absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
+    rated = {topic.topic_id for topic in absent if topic.topic_id in number}
+    rows, drawn = _current(rated), _drawn(rated)
+    for topic in absent:
+        grades = _decided(topic, rows.get(topic.topic_id, ()), drawn.get(topic.topic_id, ()))
+        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
     return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
-def _visible(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
+def _visible(grades: HumanGrades, hidden: visibility.Hidden) -> HumanGrades:
     return _without(grades, hidden.named(hidden.ratings)) if hidden.ratings else grades
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
-def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
+def _without(grades: HumanGrades, cells: visibility.Names) -> HumanGrades:
     """Return the matrices as if nobody had rated these cells."""
     matrix, pool = grades.matrix, grades.pool
     hidden = visibility.mask_of(pool, matrix.item_ids, cells)
@@ -119,20 +126,6 @@ def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
             for name, drawn in grades.drawn.items()
         },
     )
-
-
-def _all_human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
-    ids = [topic.topic_id for topic in pool.topics]
-    number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
-    keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
-    by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
-    absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
-    rated = {topic.topic_id for topic in absent if topic.topic_id in number}
-    rows, drawn = _current(rated), _drawn(rated)
-    for topic in absent:
-        grades = _decided(topic, rows.get(topic.topic_id, ()), drawn.get(topic.topic_id, ()))
-        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
-    return by_topic
 
 
 def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -15,28 +15,22 @@ from django.views.decorators.http import require_POST, require_safe
 from grading.errors import UnknownPrompt
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import access, actions
-from rubricweb.grades.actions import CannotRegrade
-from rubricweb.grades.configs import kinds_of, spec_of
-from rubricweb.grades.engine import chunks, monitor, progress
+from rubricweb.grades import access, actions, configs, visibility
+from rubricweb.grades.engine import chunks, monitor, progress, stages
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import GRADING, measured_rate
-from rubricweb.grades.engine.stages import can_ask
 from rubricweb.grades.missing import after, back_to, missing_context, scope_of
 from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
 from rubricweb.grades.replies import RawReply, raw_replies
 from rubricweb.grades.templatetags.grades import again_of
-from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs import listing, steering
 from rubricweb.jobs.listing import JobLine, Stage, TaskListing
 from rubricweb.jobs.progress import Price
-from rubricweb.jobs.steering import STEERS
 
 CALLS_A_PAGE = 20
 LATEST_CALLS = 100
@@ -86,7 +80,7 @@ def latest_calls(job: GradingJob, page: str | None) -> Page[ModelCall]:
 
 def _grades_of(job: GradingJob) -> GradeQuerySet:
     """Return the job's grades, without those of cells that the reader is to rate blind."""
-    return visible_grades(Grade.objects.filter(job=job), job.collection_id)
+    return visibility.visible_grades(Grade.objects.filter(job=job), job.collection_id)
 
 
 def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[ModelCall]:
@@ -94,7 +88,10 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
     related = related.prefetch_related("revision__answer_keys")
     page = Paginator(related, CALLS_A_PAGE).get_page(number)
     rows = list(page.object_list)
-    items = _items(job, rows)
+    asking = Item.objects.filter(
+        bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
+    )
+    items = {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
     rate, replies = measured_rate(job.config), raw_replies(rows)
     page.object_list = [
         ModelCall(
@@ -109,19 +106,11 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
     return page
 
 
-def _items(job: GradingJob, rows: list[Grade]) -> dict[int, Item]:
-    """Return the current items by revision."""
-    asking = Item.objects.filter(
-        bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
-    )
-    return {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
-
-
 def _prompt(grade: Grade, items: dict[int, Item]) -> str:
     """Return the prompt that was asked; empty where only another version of it is known."""
     try:
-        prompt = spec_of(grade.config).prompt
-        if spec_of(grade.config).fingerprint != grade.config.fingerprint:
+        prompt = configs.spec_of(grade.config).prompt
+        if configs.spec_of(grade.config).fingerprint != grade.config.fingerprint:
             return ""
     except UnknownPrompt:
         return ""
@@ -136,7 +125,7 @@ def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:
     if grade.revision.uid == DIRECT_UID:
         return ItemKind.DIRECT
     item = items.get(grade.revision_id)
-    return ItemKind(item.kind) if item else min(kinds_of(grade.config))
+    return ItemKind(item.kind) if item else min(configs.kinds_of(grade.config))
 
 
 @require_safe
@@ -181,14 +170,14 @@ def _steer_press(request: HtmxRequest, job: GradingJob, act: str) -> None:
     elif act == "retry":
         for each in press:
             actions.retry_failed_of(each, by=request.user)
-    elif act in STEERS:
+    elif act in steering.STEERS:
         for each in press:
             steering.steer(each, act, by=request.user)
     else:
         raise Http404("No such act.")
 
 
-def _role_to_steer(kind: str) -> Role:
+def _role_to_steer(kind: str) -> roles.Role:
     is_task = isinstance(listing.get(kind), TaskListing)
     return roles.TO_GRADE if kind == GRADING or is_task else roles.TO_ORGANIZE
 
@@ -201,7 +190,7 @@ def again(request: HtmxRequest, slug: str, grade_id: int) -> HttpResponse:
     try:
         if not actions.ask_again(grade, by=request.user):
             messages.info(request, "The pair is already being graded again.")
-    except CannotRegrade as refusal:
+    except actions.CannotRegrade as refusal:
         messages.error(request, str(refusal))
     if request.htmx and request.POST.get("part") == "again":
         address = back_to(request, collection)
@@ -224,24 +213,19 @@ def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
     if is_mine:
         lines = [line for line in lines if line.by == request.user]
     sections = [(stage, [line for line in lines if line.stage == stage]) for stage in Stage]
+    names = ("job", "show", "page", "who", "bank", "topic")
+    kept = {name: query[name] for name in names if query.get(name)}
     return {
         "collection": collection,
         "sections": [(stage, each) for stage, each in sections if each],
         "is_mine": is_mine,
-        "address": _address(collection, query),
+        "address": f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(kept)}",
         "workers": monitor.workers(),
         "bank": scope.bank,
         "topic": scope.topic,
         "may_grade": roles.holds(request.user, collection, roles.TO_GRADE),
         **opened,
     }
-
-
-def _address(collection: Collection, query: QueryDict) -> str:
-    """Return the address of what is displayed, also after a POST."""
-    names = ("job", "show", "page", "who", "bank", "topic")
-    kept = {name: query[name] for name in names if query.get(name)}
-    return f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(kept)}"
 
 
 def _lines(request: HtmxRequest, collection: Collection) -> list[JobLine]:
@@ -281,6 +265,6 @@ def _opened(request: HtmxRequest, collection: Collection, job_id: str) -> Contex
         "row": progress.job_progress(job),
         "show": show,
         "page": find(job, query.get("page")),
-        "can_ask": can_ask(job.config),
+        "can_ask": stages.can_ask(job.config),
         "retry": monitor.retry_of(job) if may_grade else None,
     }

@@ -29,7 +29,6 @@ from rubricweb.core import packed
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.models import Grade, GraderConfig, MatrixSnapshot, MatrixStamp
-from rubricweb.grades.visibility import Hidden, Names
 
 CacheKey = TypeVar("CacheKey")
 Value = TypeVar("Value")
@@ -174,27 +173,22 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
 
     Cells hidden from the reader are MISSING.
     """
-    by_topic = _all_matrices(config, pool)
-    hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
-    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
-
-
-def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
     stamps = _stamps(config, pool)
     keys = {t.topic_id: _key(config, t.topic_id, stamps, pool.stamp) for t in pool.topics}
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in by_topic]
     for topic, matrix in _load(config, absent, stamps):
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
-    return by_topic
+    hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
+    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
-def _visible(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
+def _visible(grades: TopicGrades, hidden: visibility.Hidden) -> TopicGrades:
     return without(grades, hidden.named(hidden.graders)) if hidden.graders else grades
 
 
 @lru_cache(maxsize=CACHED_MATRICES)
-def without(grades: TopicGrades, cells: Names) -> TopicGrades:
+def without(grades: TopicGrades, cells: visibility.Names) -> TopicGrades:
     """Return a copy with these cells MISSING. Readers from whom cells are hidden have caches of their own."""
     matrix = grades.matrix
     hidden = visibility.mask_of(grades.pool, matrix.item_ids, cells)

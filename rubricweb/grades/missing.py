@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
+from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -21,14 +22,10 @@ from rubricweb.core.formatting import number
 from rubricweb.core.http import Context, HtmxRequest, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Pooled
-from rubricweb.grades import access, actions
-from rubricweb.grades.configs import active_configs
-from rubricweb.grades.engine import monitor, progress
-from rubricweb.grades.engine.monitor import Gap, Scope
+from rubricweb.grades import access, actions, configs, raters, selectors
+from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import Grade, GradingJob
-from rubricweb.grades.raters import active_raters
-from rubricweb.grades.selectors import banks, labellers_of
 from rubricweb.jobs.waiting import WaitingLine
 
 _BY = {
@@ -67,7 +64,7 @@ def material_step(user: User, collection: Collection, bank: Bank | None = None) 
 
 def _role_and_bank(user: User, collection: Collection, bank: Bank | None) -> tuple[Role, Bank | None]:
     role = roles.require(user, collection, roles.TO_VIEW)
-    return role, bank or next(iter(banks(collection)), None)
+    return role, bank or next(iter(selectors.banks(collection)), None)
 
 
 def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
@@ -95,7 +92,7 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
     active = Item.including_secret.active().filter(bank=bank)
     if Grade.objects.filter(revision__in=active.values("revision")).exists():
         return None
-    if active_raters(collection)[0].labels_passages and labellers_of(collection):
+    if raters.active_raters(collection)[0].labels_passages and selectors.labellers_of(collection):
         return None  # no item will ever have a grade
     live = collection.jobs.filter(state__in=GradingJob.WORKED_ON).select_related("config", "collection")
     if job := live.order_by("-state", "pk").first():  # running before queued
@@ -145,7 +142,7 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     find = partial(monitor.to_start, collection, scope)
     if refusal := access.price_refusal(request.user, collection, find):
         return _refused(request, collection, {"start_refusal": refusal})
-    plan = stages(collection, active_configs(collection), topics=scope.topics, items=scope.items)
+    plan = stages(collection, configs.active_configs(collection), topics=scope.topics, items=scope.items)
     started = actions.start_plan(plan, by=request.user)
     if not started:
         messages.info(request, "Nothing to start: every missing pair is already being graded.")
@@ -179,7 +176,8 @@ def _refused(request: HtmxRequest, collection: Collection, refusal: Context) -> 
 
 def _announced(started: list[GradingJob]) -> str:
     """Return the message for those who do not see the line that replaces the button."""
-    pairs = progress.pairs_of(started)
+    totals = [(job.config.purpose != Purpose.EXTRACT, job.total) for job in started]
+    pairs = sum(total for grades, total in totals if grades) or sum(total for _, total in totals)
     return f"Grading {number(pairs)} {'pair' if pairs == 1 else 'pairs'}." if started else ""
 
 
@@ -204,12 +202,12 @@ def back_to(request: HtmxRequest, collection: Collection) -> str:
     return to if is_ours else reverse("grades:jobs", args=[collection.slug])
 
 
-def scope_of(collection: Collection, query: Context) -> Scope:
+def scope_of(collection: Collection, query: Context) -> monitor.Scope:
     """Return the scope; 404 for a bank or topic of another collection."""
     bank_id, topic_id = (_number(query.get(name, "")) for name in ("bank", "topic"))
     bank = get_object_or_404(collection.banks, pk=bank_id) if bank_id is not None else None
     topic = get_object_or_404(collection.topics, pk=topic_id) if topic_id is not None else None
-    return Scope(bank, topic)
+    return monitor.Scope(bank, topic)
 
 
 def _number(text: str) -> int | None:
@@ -218,7 +216,7 @@ def _number(text: str) -> int | None:
 
 
 def missing_context(
-    request: HtmxRequest, collection: Collection, scope: Scope, plan: Stages | None = None
+    request: HtmxRequest, collection: Collection, scope: monitor.Scope, plan: Stages | None = None
 ) -> Context:
     page = request.POST.get("next") or request.htmx.current_url_abs_path or request.get_full_path()
     gap = monitor.gap(collection, scope, plan)
@@ -234,7 +232,7 @@ def missing_context(
     }
 
 
-def _look_at(page: str, gap: Gap) -> str:
+def _look_at(page: str, gap: monitor.Gap) -> str:
     """Return the address of grades made here, if the page shows others by default; else ""."""
     path, _, query = page.partition("?")
     address = QueryDict(query, mutable=True)

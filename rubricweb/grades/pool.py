@@ -18,18 +18,14 @@ from rubricweb.accounts import roles
 from rubricweb.core.formatting import number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.access import collection_for
+from rubricweb.corpus import access, pools, topic_pools
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, TopicPlan, apply_pool, plan_pool, stored_rule
-from rubricweb.corpus.pools import CollectionPool, TopicPool
-from rubricweb.corpus.topic_pools import rankings_of
 from rubricweb.grades.configs import planned_configs
-from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine import monitor, stages
 from rubricweb.grades.engine.missing import Missing, missing_over
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.engine.stages import extractions, unanswered
-from rubricweb.jobs.progress import Price
-from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.jobs import progress, queue
 
 DEEPEST = 10_000
 TYPICAL = 20
@@ -39,7 +35,7 @@ TYPES = tuple(filter(None, Run.Type.values))
 @dataclass(frozen=True, slots=True)
 class PoolPreview:
     plan: PoolPlan
-    price: Price
+    price: progress.Price
     """Price of the new passages by the graders that Re-grade runs, for every bank, without graded ones.
 
     Answers are verified after their extraction, which is counted too: at most so much, since some questions
@@ -47,7 +43,7 @@ class PoolPreview:
     """
 
 
-def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[WorkerBeat]) -> PoolPreview:
+def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[queue.WorkerBeat]) -> PoolPreview:
     """Return what the rule would add, and the cost of grading it on these living workers."""
     configs = planned_configs(collection)
     sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
@@ -56,7 +52,7 @@ def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[Worke
         """Count what is missing of one topic, by stage and grader."""
         find = partial(missing_over, collection, pool=_new_passages(collection, topic))
         direct = find(configs) if topic.added else []
-        by_stage = extractions(collection, direct, find), direct, unanswered(direct)
+        by_stage = stages.extractions(collection, direct, find), direct, stages.unanswered(direct)
         for stage, missing in enumerate(by_stage):
             for each in missing:
                 sought[stage, each.config.pk].append(each)
@@ -71,11 +67,13 @@ def _joined(parts: list[Missing]) -> Missing:
     return replace(parts[0], gaps=tuple(gap for each in parts for gap in each.gaps), unanswered=())
 
 
-def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
+def _new_passages(collection: Collection, plan: TopicPlan) -> pools.CollectionPool:
     """Return the pool of the topic as if it held nothing else."""
     pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
-    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()))
-    return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))
+    topic = pools.TopicPool(
+        plan.topic_id, plan.query_id, pks, doc_ids, topic_pools.rankings_of(doc_ids, (), ())
+    )
+    return pools.CollectionPool(collection.pk, new_stamp(), (), (), (topic,))
 
 
 def _depth(label: str, *, required: bool = False, help_text: str = "") -> forms.IntegerField:
@@ -114,7 +112,7 @@ class PoolForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def pool(request: HtmxRequest, slug: str) -> HttpResponse:
     """Preview the pool of the address; POST builds it."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     query = request.POST if request.method == "POST" else request.GET
     form = PoolForm(collection, query if "depth" in query or request.method == "POST" else None)
     is_valid = form.is_bound and form.is_valid()

@@ -28,7 +28,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, database, packed
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
-from rubricweb.grades.models import Grade, GradeQuerySet, Pair, ReplyBlock, ReplyPolicy
+from rubricweb.grades.models import Grade, Pair, ReplyBlock, ReplyPolicy
 
 logger = logging.getLogger(__name__)
 
@@ -183,14 +183,7 @@ def pack_some(collection: Collection, *, before: datetime) -> Packed:
         looked_at = [key for key in looked_at if key < young]
     if not looked_at:
         return Packed(0, 0)
-    moved = _pack(own.filter(pk__lte=looked_at[-1]))
-    policy.packed_to = looked_at[-1]
-    policy.save(update_fields=["packed_to"])
-    return Packed(len(looked_at), moved)
-
-
-def _pack(grades: GradeQuerySet) -> int:
-    in_rows = grades.filter(reply_block=None).exclude(outcome=Outcome.FAILED)
+    in_rows = own.filter(pk__lte=looked_at[-1]).filter(reply_block=None).exclude(outcome=Outcome.FAILED)
     long = in_rows.annotate(chars=Length("reply")).filter(chars__gt=LONGEST_IN_ROW)
     by_topic: dict[tuple[int, int], list[Grade]] = defaultdict(list)
     for row in long.select_for_update(of=("self",)).order_by("pk"):
@@ -201,7 +194,10 @@ def _pack(grades: GradeQuerySet) -> int:
         for row in rows:
             row.reply, row.reply_block_id = "", block_of[_cell(row)]
         Grade.objects.bulk_update(rows, ["reply", "reply_block"], batch_size=BLOCK_REPLIES)
-    return sum(map(len, by_topic.values()))
+    moved = sum(map(len, by_topic.values()))
+    policy.packed_to = looked_at[-1]
+    policy.save(update_fields=["packed_to"])
+    return Packed(len(looked_at), moved)
 
 
 def _cell(row: Grade) -> Pair:

@@ -54,13 +54,6 @@ def items_by_topic(
     bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
 ) -> dict[int, Uids]:
     """Return by topic id the uids of the bank's active items of these kinds, or a version's, in order."""
-    return {topic_id: tuple(weights) for topic_id, weights in weights_by_topic(bank, kinds, version).items()}
-
-
-def weights_by_topic(
-    bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
-) -> dict[int, dict[str, float]]:
-    """Return the same items with their weights; of two with the same wording the first counts."""
     kind_names = [str(kind) for kind in kinds]
     if version is None:
         rows = bank.all_items.active().filter(kind__in=kind_names).order_by("topic_id", "position", "pk")
@@ -73,7 +66,7 @@ def weights_by_topic(
     weights: dict[int, dict[str, float]] = {}
     for topic_id, uid, weight in fields:
         weights.setdefault(topic_id, {}).setdefault(uid, weight)
-    return weights
+    return {topic_id: tuple(weights) for topic_id, weights in weights.items()}
 
 
 def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection) -> dict[int, Uids]:

@@ -93,7 +93,17 @@ def verdict_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, To
     reader.
     """
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
-    by_topic = _all_verdicts(config, pool)
+    ids = [topic.topic_id for topic in pool.topics]
+    humans = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
+    stamps = MatrixStamp.objects.filter(config=config, topic__in=list(humans))
+    graded = dict(stamps.values_list("topic_id", "number"))
+    keys = {pk: (config.pk, pk, humans.get(pk, 0), graded.get(pk, 0), pool.stamp) for pk in ids}
+    by_topic = {pk: grades for pk, key in keys.items() if (grades := _cache.get(key)) is not None}
+    absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
+    standing = _standing(config, [topic.topic_id for topic in absent if topic.topic_id in graded])
+    for topic in absent:
+        grades = TopicGrades(topic, _matrix(topic, standing.get(topic.topic_id, {})))
+        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
     return {
         pk: without(grades, hidden[pk].named(hidden[pk].ratings)) if hidden[pk].ratings else grades
         for pk, grades in by_topic.items()
@@ -126,21 +136,6 @@ def _append(
             raise
         raise RatedMeanwhile(_of_cell(cell, config, by).order_by("-number").first(), seen) from error
     return event
-
-
-def _all_verdicts(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
-    ids = [topic.topic_id for topic in pool.topics]
-    humans = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
-    stamps = MatrixStamp.objects.filter(config=config, topic__in=list(humans))
-    graded = dict(stamps.values_list("topic_id", "number"))
-    keys = {pk: (config.pk, pk, humans.get(pk, 0), graded.get(pk, 0), pool.stamp) for pk in ids}
-    by_topic = {pk: grades for pk, key in keys.items() if (grades := _cache.get(key)) is not None}
-    absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
-    standing = _standing(config, [topic.topic_id for topic in absent if topic.topic_id in graded])
-    for topic in absent:
-        grades = TopicGrades(topic, _matrix(topic, standing.get(topic.topic_id, {})))
-        by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
-    return by_topic
 
 
 def _standing(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, Verdicts]:
@@ -315,7 +310,10 @@ def _prompt_by_key(config: GraderConfig) -> Prompt | None:
 
 def _verify(config: GraderConfig, revision: ItemRevision) -> VerificationCounts:
     if asks_with_key(config):
-        return _remove(config, revision)
+        _locked_keys({revision.pk})
+        removed = store.remove_grades(config, revision.topic_id, Grade.objects.filter(revision=revision))
+        events.publish_on_commit(revision.topic.collection.channel, "grades")
+        return VerificationCounts(0, 0, removed)
     prompt = _prompt_by_key(config)
     if prompt is None:
         return VerificationCounts(0, 0)
@@ -332,13 +330,6 @@ def _verify(config: GraderConfig, revision: ItemRevision) -> VerificationCounts:
     Grade.objects.bulk_update(changed, ["rating", "outcome"], batch_size=WRITTEN_ROWS)
     events.publish_on_commit(revision.topic.collection.channel, "grades")
     return VerificationCounts(len(rows), len(changed))
-
-
-def _remove(config: GraderConfig, revision: ItemRevision) -> VerificationCounts:
-    _locked_keys({revision.pk})
-    removed = store.remove_grades(config, revision.topic_id, Grade.objects.filter(revision=revision))
-    events.publish_on_commit(revision.topic.collection.channel, "grades")
-    return VerificationCounts(0, 0, removed)
 
 
 def _outdated(row: GradeRow, *, what: str) -> GradeRow:

@@ -26,9 +26,8 @@ from rubricweb.accounts import roles
 from rubricweb.banks.models import ItemChange, ItemRevision
 from rubricweb.banks.secrecy import readable, sees_secrets
 from rubricweb.core.reader import Reader, reader, reading_as
+from rubricweb.corpus import pools, pseudonyms
 from rubricweb.corpus.models import Collection, Pooled, Topic
-from rubricweb.corpus.pools import TopicPool
-from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Pair
 
@@ -279,7 +278,7 @@ def what_reader_may_see(collection: Collection) -> list[object]:
         (topic, sorted(cells.ratings), sorted(cells.graders))
         for topic, cells in sorted(without_ratings(collection.pk).items())
     ]
-    names = shown_names(collection.pk, (NO_RUN,))
+    names = pseudonyms.shown_names(collection.pk, (NO_RUN,))
     secrets = sees_secrets(collection.pk)
     return [role, now.sees_everything, secrets, names, hidden, collection.blind_sums]
 
@@ -314,7 +313,7 @@ def mask(hidden: Iterable[tuple[int, int]], passages: Iterable[int], revisions: 
 
 
 @lru_cache(maxsize=CACHED_MASKS)
-def mask_of(pool: TopicPool, uids: tuple[str, ...], hidden: Names) -> Mask:
+def mask_of(pool: pools.TopicPool, uids: tuple[str, ...], hidden: Names) -> Mask:
     """Return `mask` for a matrix of the whole pool, by the ids of its items."""
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     column_of = {uid: column for column, uid in enumerate(uids)}

@@ -89,7 +89,7 @@ PAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HelpSection:
     """What is between two headings."""
 
     level: int
@@ -100,11 +100,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class HelpPage:
     name: str
     title: str
     html: SafeString
-    parts: tuple[Part, ...]
+    parts: tuple[HelpSection, ...]
     """The first is the title's; its anchor is empty."""
 
     @property
@@ -112,7 +112,7 @@ class Document:
         return address_of(self.name)
 
     @property
-    def headings(self) -> list[Part]:
+    def headings(self) -> list[HelpSection]:
         """The headings of the second level."""
         return [part for part in self.parts if part.level == 2]
 
@@ -125,32 +125,26 @@ def address_of(name: str) -> str:
     return reverse("help:index") if name == "index" else reverse("help:page", args=[name])
 
 
-def parse(name: str, text: str) -> Document:
+def parse(name: str, text: str) -> HelpPage:
     """Return the document. Raises ValueError if the text does not begin with a title."""
     tokens = _MARKDOWN.parse(_COMMENT.sub("", text))
     if not tokens or tokens[0].tag != "h1":
         raise ValueError(f"{name}.md does not begin with a title (# ...)")
-    parts = _anchored(tokens)
-    for token in tokens:
-        _point(token, name)
-    html = _MARKDOWN.renderer.render(tokens[3:], _MARKDOWN.options, {})
-    # The renderer escapes what it is given: html is False.
-    return Document(name, parts[0].heading, mark_safe(html), tuple(parts))  # noqa: S308
-
-
-def _anchored(tokens: list[Token]) -> list[Part]:
-    """Give each heading an id, and return the parts that they begin."""
     starts = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
-    parts: list[Part] = []
+    parts: list[HelpSection] = []
     for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
         heading = _plain(tokens[start + 1])
         anchor = "" if start == 0 else slugify(heading)
         if anchor in {part.anchor for part in parts}:
             anchor = f"{anchor}-{len(parts)}"
         tokens[start].attrSet("id", anchor)
-        text = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
-        parts.append(Part(int(tokens[start].tag[1]), anchor, heading, text))
-    return parts
+        content = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
+        parts.append(HelpSection(int(tokens[start].tag[1]), anchor, heading, content))
+    for token in tokens:
+        _point(token, name)
+    html = _MARKDOWN.renderer.render(tokens[3:], _MARKDOWN.options, {})
+    # The renderer escapes what it is given: html is False.
+    return HelpPage(name, parts[0].heading, mark_safe(html), tuple(parts))  # noqa: S308
 
 
 def _plain(token: Token) -> str:
@@ -213,25 +207,25 @@ def path_of(name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def document(name: str) -> Document | None:
+def document(name: str) -> HelpPage | None:
     """Return the page, parsed again when its file has changed."""
     path = path_of(name)
     return _parsed(name, path, path.stat().st_mtime_ns) if path else None
 
 
 @lru_cache(maxsize=64)
-def _parsed(name: str, path: Path, modified: int) -> Document:
+def _parsed(name: str, path: Path, modified: int) -> HelpPage:
     return parse(name, path.read_text(encoding="utf-8"))
 
 
-def table_of_contents() -> list[tuple[str, list[Document]]]:
+def table_of_contents() -> list[tuple[str, list[HelpPage]]]:
     """Return the sections with their pages."""
     return [
         (section, [page for name in names if (page := document(name))]) for section, names in CONTENTS.items()
     ]
 
 
-def sections_with(query: str) -> list[tuple[Document, str, str, str]]:
+def sections_with(query: str) -> list[tuple[HelpPage, str, str, str]]:
     """Return the parts of pages that have every word: page, anchor, heading and the beginning of the text.
 
     Hits in headings come first, otherwise in the order of the contents.

@@ -16,8 +16,7 @@ from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item
-from rubricweb.core.database import LOOKED_UP
-from rubricweb.core.http import HtmxRequest
+from rubricweb.core import database, http
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import kinds_of
@@ -89,8 +88,15 @@ def cards_of(collections: list[Collection], roles: Mapping[int, str]) -> list[Co
         _counts(Passage.objects.all(), collections),
         _counts(Run.objects.accepted(), collections),
     )
-    jobs = _running_jobs(collections)
-    banks = _bank_sizes(collections)
+    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
+    rows = GradingJob.objects.filter(collection__in=collections, state__in=running).order_by()
+    jobs = dict(rows.values_list("collection").annotate(Count("pk")))
+    banks_rows = (
+        Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
+    )
+    banks: dict[int, list[BankSize]] = defaultdict(list)
+    for pk, name, items in banks_rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
+        banks[pk].append(BankSize(name, items))
     progress = _progress(collections)
     return [
         CollectionCard(
@@ -123,20 +129,6 @@ class _Progress:
 def _counts(things: QuerySet[Any], collections: Iterable[Collection]) -> dict[int, int]:
     rows = things.filter(collection__in=collections).order_by()
     return dict(rows.values_list("collection").annotate(Count("pk")))
-
-
-def _running_jobs(collections: Iterable[Collection]) -> dict[int, int]:
-    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
-    rows = GradingJob.objects.filter(collection__in=collections, state__in=running).order_by()
-    return dict(rows.values_list("collection").annotate(Count("pk")))
-
-
-def _bank_sizes(collections: Iterable[Collection]) -> dict[int, list[BankSize]]:
-    rows = Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
-    sizes: dict[int, list[BankSize]] = defaultdict(list)
-    for pk, name, items in rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
-        sizes[pk].append(BankSize(name, items))
-    return sizes
 
 
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
@@ -206,7 +198,12 @@ def _add(
     count, unless it has begun none.
     """
     if config.purpose == Purpose.DIRECT:
-        _add_labels(progress, config, sharing, pools)
+        topics = Topic.objects.filter(collection__in=sharing).values_list("pk", "collection")
+        for topic, collection in topics:
+            progress[collection].cells += pools.sizes.get(topic, 0)
+        labels = Grade.objects.by(config).for_topics([topic for topic, _ in topics]).order_by()
+        for collection, count in _graded(labels, pools):
+            progress[collection].graded += count
         return
     active = Item.including_secret.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
     grades = Grade.objects.by(config).filter(revision__in=active.values("revision")).order_by()
@@ -226,23 +223,12 @@ def _add(
             progress[collection].cells += 0 if has_text else count
 
 
-def _add_labels(
-    progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
-) -> None:
-    topics = Topic.objects.filter(collection__in=sharing).values_list("pk", "collection")
-    for topic, collection in topics:
-        progress[collection].cells += pools.sizes.get(topic, 0)
-    labels = Grade.objects.by(config).for_topics([topic for topic, _ in topics]).order_by()
-    for collection, count in _graded(labels, pools):
-        progress[collection].graded += count
-
-
 def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:
     """Yield (collection, number of grades) to be added up, negative for passages that count nowhere."""
     yield from grades.values_list("topic__collection").annotate(Count("pk"))
     for topic, passages in pools.left_out.items():
-        for start in range(0, len(passages), LOOKED_UP):
-            away = grades.filter(topic=topic, passage__in=passages[start : start + LOOKED_UP])
+        for start in range(0, len(passages), database.LOOKED_UP):
+            away = grades.filter(topic=topic, passage__in=passages[start : start + database.LOOKED_UP])
             for collection, count in away.values_list("topic__collection").annotate(Count("pk")):
                 yield collection, -count
 
@@ -263,7 +249,7 @@ def _pools(collections: list[Collection]) -> _Pools:
 
 
 @require_safe
-def collections(request: HtmxRequest) -> HttpResponse:
+def collections(request: http.HtmxRequest) -> HttpResponse:
     """List the user's collections, for the menu of the bar."""
     listed = Collection.objects.visible_to(request.user).order_by("name")
     return render(request, "home/collections.html", {"collections": listed})

@@ -28,9 +28,7 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.home.collections import CollectionCard, cards, cards_of
 from rubricweb.home.todo import OpenWork, WaitingTask, open_work, waiting_for
 from rubricweb.home.work import work_of
-from rubricweb.leaderboards.board.provenance import measure_name
-from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.board.sentences import headline
+from rubricweb.leaderboards.board import provenance, selectors, sentences
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.review.models import Flag
@@ -154,7 +152,31 @@ def _topics_with_items(collections: Iterable[Collection]) -> dict[int, int]:
 
 
 def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
-    steps = (*_material(card, covered), _grades(card), *_human_work(card, work))
+    pk = card.collection.pk
+    teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
+    turns, cells = work.turns.get(card.collection.pk, 0), work.left_out.get(card.collection.pk, 0)
+    left = []
+    if turns:
+        left.append(f"{_count(turns, 'rating')} left")
+    if cells:
+        is_left = (
+            "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"
+        )
+        left.append(f"{_count(cells, 'pair')} {is_left} closed")
+    link = ("campaigns:campaigns", "See the campaigns")
+    campaigns = _step("Campaigns", "; ".join(left) or "none open", card, link, left)
+    human_work = (
+        campaigns,
+        _left(
+            "Conflicts between assessors",
+            work.conflicts.get(pk, 0),
+            card,
+            ("campaigns:decide", "Decide"),
+        ),
+        _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
+        _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),
+    )
+    steps = (*_material(card, covered), _grades(card), *human_work)
     return Checklist(card.collection, steps)
 
 
@@ -183,37 +205,6 @@ def _grades(card: CollectionCard) -> ChecklistStep:
         return ChecklistStep("Grades", StepState.RUNNING, missing, address, "View")
     is_open = not card.cells or (card.missing and not card.is_imported)
     return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
-
-
-def _human_work(card: CollectionCard, work: OpenWork) -> tuple[ChecklistStep, ...]:
-    pk = card.collection.pk
-    teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
-    return (
-        _campaigns(card, work),
-        _left(
-            "Conflicts between assessors",
-            work.conflicts.get(pk, 0),
-            card,
-            ("campaigns:decide", "Decide"),
-        ),
-        _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
-        _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),
-    )
-
-
-def _campaigns(card: CollectionCard, work: OpenWork) -> ChecklistStep:
-    """Open as long as a campaign is: its cells are left out, even if all of them are rated."""
-    turns, cells = work.turns.get(card.collection.pk, 0), work.left_out.get(card.collection.pk, 0)
-    left = []
-    if turns:
-        left.append(f"{_count(turns, 'rating')} left")
-    if cells:
-        is_left = (
-            "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"
-        )
-        left.append(f"{_count(cells, 'pair')} {is_left} closed")
-    link = ("campaigns:campaigns", "See the campaigns")
-    return _step("Campaigns", "; ".join(left) or "none open", card, link, left)
 
 
 def _left(name: str, count: int, card: CollectionCard, link: tuple[str, str]) -> ChecklistStep:
@@ -325,10 +316,10 @@ def _first_runs(collection: Collection) -> Context:
     form = BoardForm({}, collection=collection)
     if not form.graders or not form.is_valid():
         return {}
-    first_board = board(form.spec)
+    first_board = selectors.board(form.spec)
     if not first_board.rows:
         return {}
-    sentence = headline(first_board.top, first_board.n_topics)
+    sentence = sentences.headline(first_board.top, first_board.n_topics)
     compare = reverse("leaderboards:compare", args=[collection.slug])
     first = first_board.top.first if first_board.top else ()
     rows = [
@@ -343,7 +334,10 @@ def _first_runs(collection: Collection) -> Context:
         for row in first_board.rows[:BOARD_RUNS]
     ]
     plot = dot_rows(
-        rows, name="first-runs", sentence=f"The first {len(rows)} runs", axis=measure_name(form.spec)
+        rows,
+        name="first-runs",
+        sentence=f"The first {len(rows)} runs",
+        axis=provenance.measure_name(form.spec),
     )
     return {"first_runs": plot, "headline": sentence, "n_further": len(first_board.rows) - len(rows)}
 

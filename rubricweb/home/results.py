@@ -14,11 +14,9 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.leaderboards import plots
-from rubricweb.leaderboards.actions import reading
+from rubricweb.leaderboards import actions, plots
 from rubricweb.leaderboards.board import Board, BoardRow, provenance, selectors
 from rubricweb.leaderboards.forms import BoardForm
-from rubricweb.leaderboards.plots import Dot, DotAxis, Spread
 from rubricweb.plots.cells import shade
 from rubricweb.submissions import access
 from rubricweb.submissions.models import Submission
@@ -29,7 +27,7 @@ class OwnRun:
     row: BoardRow
     run_tag: str
     task: str
-    dot: Dot | None
+    dot: plots.Dot | None
     cells: tuple[tuple[str, float | None, int | None], ...]
     """(name, score, shade) of each topic."""
 
@@ -39,7 +37,7 @@ class OwnScores:
     """The team's runs on the collection's board, best first."""
 
     runs: tuple[OwnRun, ...]
-    axis: DotAxis | None
+    axis: plots.DotAxis | None
     measure: str
     graded_by: str
     n_topics: int
@@ -73,12 +71,12 @@ def own_scores(collection: Collection, team: str) -> OwnScores | None:
     form = BoardForm(QueryDict(), collection=collection)
     if not names or not form.graders or not form.is_valid():
         return None
-    with reading(collection):
+    with actions.reading(collection):
         board = selectors.board(form.spec)
     if collection.requires_calibration and board.calibration_lacks:
         return None
     rows = [row for row in board.rows if row.run_id in names]
-    spreads = [Spread(row.score, row.low, row.high) for row in rows if row.score is not None]
+    spreads = [plots.Spread(row.score, row.low, row.high) for row in rows if row.score is not None]
     axis = plots.dot_axis(spreads)
     runs = tuple(_own_run(row, names[row.run_id], axis, _places(board)) for row in rows)
     if not runs:
@@ -96,10 +94,10 @@ def _places(board: Board) -> list[tuple[str, int]]:
 
 
 def _own_run(
-    row: BoardRow, name: tuple[str, str], axis: DotAxis | None, places: Sequence[tuple[str, int]]
+    row: BoardRow, name: tuple[str, str], axis: plots.DotAxis | None, places: Sequence[tuple[str, int]]
 ) -> OwnRun:
     scores = [(name, row.by_topic[column]) for name, column in places]
     highest = max([1.0, *(score for _, score in scores if score is not None)])
     cells = tuple((name, score, None if score is None else shade(score / highest)) for name, score in scores)
-    spread = None if row.score is None else Spread(row.score, row.low, row.high)
+    spread = None if row.score is None else plots.Spread(row.score, row.low, row.high)
     return OwnRun(row, *name, axis.dot(spread) if axis and spread else None, cells)

@@ -15,7 +15,6 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Collection, Run, Topic
@@ -92,9 +91,9 @@ def _screens(user: User, here: Iterable[Collection]) -> Iterator[Hit]:
 def _collections(everywhere: Iterable[Collection], user: User) -> Iterator[Hit]:
     for collection in everywhere:
         yield Hit("Collections", collection.name, collection.slug, collection.get_absolute_url())
-    teams = user.memberships.filter(role=Role.PARTICIPANT).select_related("collection")
+    teams = user.memberships.filter(role=roles.Role.PARTICIPANT).select_related("collection")
     for membership in teams:
-        for _, entries in screens_for(Role.PARTICIPANT):
+        for _, entries in screens_for(roles.Role.PARTICIPANT):
             for screen in entries:
                 address = reverse(screen.route, args=[membership.collection.slug])
                 yield Hit("Screens", screen.name, membership.collection.name, address, screen.keywords)

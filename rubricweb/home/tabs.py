@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rubricweb.accounts import roles
-from rubricweb.accounts.roles import Role
 
 MOST_ENTRIES = 6
 """Screens below one tab."""
@@ -19,7 +18,7 @@ MOST_ENTRIES = 6
 class Screen:
     name: str
     route: str
-    needed: Role = roles.TO_VIEW
+    needed: roles.Role = roles.TO_VIEW
     keywords: str = ""
     """Words by which people look for it besides its name."""
     pages: tuple[str, ...] = ()
@@ -33,7 +32,7 @@ class Tab:
     has_list: bool = False
     """Its screens stand in a list at the left of each; those of other tabs in a menu at the tab."""
 
-    def visible_to(self, role: Role) -> tuple[Screen, ...]:
+    def visible_to(self, role: roles.Role) -> tuple[Screen, ...]:
         return tuple(entry for entry in self.entries if role.includes(entry.needed))
 
 
@@ -238,16 +237,16 @@ OF_STAFF = ("imports:new-collection", "archives:restore")
 """Routes of the site that only those open who may create collections."""
 
 
-def screens_for(role: Role) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
+def screens_for(role: roles.Role) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
     """Return the tabs of a member with the screens that the role opens; tabs without any are left out.
 
     Participants have their own, and no others: all other pages answer them as outsiders.
     """
-    offered = TABS[-OF_TEAMS:] if role is Role.PARTICIPANT else TABS[:-OF_TEAMS]
+    offered = TABS[-OF_TEAMS:] if role is roles.Role.PARTICIPANT else TABS[:-OF_TEAMS]
     return tuple((tab, entries) for tab in offered if (entries := tab.visible_to(role)))
 
 
-def screen_at(route: str, role: Role | None = None) -> Screen | None:
+def screen_at(route: str, role: roles.Role | None = None) -> Screen | None:
     """Return the screen of a route such as `review:topic`, or the one that the route is reached from.
 
     Those of the role come first: what teams submit lies below Submit for them, and for organizers elsewhere.

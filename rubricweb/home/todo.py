@@ -15,9 +15,8 @@ from django.urls import reverse
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.draft_models import Draft
-from rubricweb.campaigns.conflicts import Query
+from rubricweb.campaigns.conflicts import ConflictQuery
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
@@ -100,7 +99,7 @@ class OpenWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingWork:
     tasks: tuple[WaitingTask, ...] = ()
     open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}))
 
@@ -109,7 +108,7 @@ class Waiting:
         return sum(task.count for task in self.tasks)
 
 
-def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
+def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> WaitingWork:
     """Return the person's tasks, cells to rate first, and what is open in the collections."""
     by_pk = {collection.pk: collection for collection in held}
     holding = partial(_holding, held)
@@ -123,10 +122,10 @@ def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
         *_teams_files(work, holding(roles.TO_ORGANIZE)),
         *_webhooks(holding(roles.TO_ORGANIZE)),
     ]
-    return Waiting(tuple(tasks), work)
+    return WaitingWork(tuple(tasks), work)
 
 
-def _holding(held: Mapping[Collection, Role], needed: Role) -> list[Collection]:
+def _holding(held: Mapping[Collection, roles.Role], needed: roles.Role) -> list[Collection]:
     return [collection for collection, role in held.items() if role.includes(needed)]
 
 
@@ -144,7 +143,7 @@ def open_work(user: User | None, collections: Iterable[Collection], edited: Sequ
     return OpenWork(
         turns=turns,
         left_out=left_out,
-        conflicts=open_conflicts(user, edited),
+        conflicts=Counter(collection for collection, _ in conflict_topics(user, edited)),
         flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
         submitted=_counted(submitted, "collection"),
         late=_counted(late, "call__collection"),
@@ -164,11 +163,6 @@ def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dic
     return {pk: turns for pk, turns, _ in rows}, {pk: cells for pk, _, cells in rows}
 
 
-def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict[int, int]:
-    """Count by collection what `conflict_topics` finds."""
-    return Counter(collection for collection, _ in conflict_topics(user, collections))
-
-
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
     """Yield the collection and topic of each cell that `adjudication.conflicts` counts.
 
@@ -181,7 +175,7 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
     latest = ratings.filter(~Exists(later), topic__collection__in=collections, is_withdrawn=False)
     cells = latest.exclude(rating=None).order_by()
     by_cell = cells.values_list("topic__collection", "topic", "revision", "passage")
-    rule = Query()
+    rule = ConflictQuery()
     apart = Q(high__gt=F("low") + rule.distance)
     across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
     spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)
@@ -209,7 +203,9 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTas
     counts = {campaign: (cells, passages) for campaign, cells, passages in rows}
     if not counts:
         return
-    own = _pace(user)
+    done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
+    times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
+    own = pace(at for at in times if at is not None)
     for campaign in Campaign.objects.filter(pk__in=counts).select_related("collection").order_by("pk"):
         cells, passages = counts[campaign.pk]
         yield WaitingTask(
@@ -223,13 +219,6 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTas
             passages,
             None if own is None else max(LEAST_SECONDS, own),
         )
-
-
-def _pace(user: User) -> float | None:
-    """Return the person's seconds per cell, in whatever campaign."""
-    done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
-    times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
-    return pace(at for at in times if at is not None)
 
 
 def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[WaitingTask]:

@@ -16,13 +16,11 @@ from django.views.decorators.http import require_safe
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
+from rubricweb.core import http, reader
 from rubricweb.core.forms import ChipForm, offer_choices
-from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.core.reader import everything
-from rubricweb.corpus.access import collection_for
+from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection, Subtopic
-from rubricweb.corpus.official import Official, official_boards
-from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
 from rubricweb.grades.matrices import matrices
@@ -123,25 +121,21 @@ SORTS: dict[str, Callable[[ListedTopic], str | float]] = {
 def collection_counts(collection: Collection) -> CollectionCounts:
     pool = collection_pool(collection)
     running = collection.jobs.filter(state__in=(GradingJob.State.QUEUED, GradingJob.State.RUNNING))
-    return CollectionCounts(
-        topics=len(pool.topics),
-        passages=collection.passages.count(),
-        runs=len(pool.run_tags),
-        unpooled_runs=_unpooled_runs(pool),
-        judgments=sum(len(topic.judgments) for topic in pool.topics),
-        graders=graders(collection),
-        running_jobs=running.count(),
-    )
-
-
-def _unpooled_runs(pool: CollectionPool) -> int:
-    """Look at first passages only: a run of which none is pooled was left out of every pool."""
+    # A run of which no first passage is pooled was left out of every pool.
     seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
     ranks_something = seen.copy()
     for topic in pool.topics:
         ranks_something |= topic.lengths > 0
         seen |= (topic.ranked_rows[:, :1] >= 0).any(axis=1)
-    return int(ranks_something.sum() - seen.sum())
+    return CollectionCounts(
+        topics=len(pool.topics),
+        passages=collection.passages.count(),
+        runs=len(pool.run_tags),
+        unpooled_runs=int(ranks_something.sum() - seen.sum()),
+        judgments=sum(len(topic.judgments) for topic in pool.topics),
+        graders=graders(collection),
+        running_jobs=running.count(),
+    )
 
 
 def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:
@@ -150,7 +144,8 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     columns_by_topic = item_columns(bank)
     missing = _missing_behind(collection, rater, columns_by_topic)
-    subtopics, flagged = _subtopics(collection), open_by_topic(bank)
+    subtopic_rows = Subtopic.objects.filter(topic__collection=collection).order_by()
+    subtopics, flagged = dict(subtopic_rows.values_list("topic").annotate(Count("pk"))), open_by_topic(bank)
     rows = []
     for pk, query_id, text, about, position in _topics(collection):
         if pk not in pool.by_topic:
@@ -194,7 +189,7 @@ def _missing_behind(
     hidden = [pk for pk, missing in visibility.hidden_cells(collection.pk).items() if missing.graders]
     if not hidden:
         return {}
-    with everything():
+    with reader.everything():
         by_config = {config.pk: matrices(config, collection_pool(collection)) for config in rater.configs}
     missing = {}
     for pk in hidden:
@@ -215,18 +210,6 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
         missing=sum(row.facts.missing for row in listed),
         failed=sum(row.facts.failed for row in listed),
     )
-
-
-def arranged(rows: list[ListedTopic], *, text: str, sort: str) -> list[ListedTopic]:
-    """Return the rows whose id or query contains `text`, sorted; a leading minus reverses the order."""
-    folded = text.casefold()
-    matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
-    return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
-
-
-def _subtopics(collection: Collection) -> dict[int, int]:
-    rows = Subtopic.objects.filter(topic__collection=collection).order_by()
-    return dict(rows.values_list("topic").annotate(Count("pk")))
 
 
 class TopicsForm(ChipForm, GraderForm):
@@ -265,9 +248,9 @@ class TopicsForm(ChipForm, GraderForm):
 
 
 @require_safe
-def collection(request: HtmxRequest, slug: str) -> HttpResponse:
+def collection(request: http.HtmxRequest, slug: str) -> HttpResponse:
     """Show a collection's topics in one bank, with a summary of their grades."""
-    place = collection_for(request.user, slug)
+    place = access.collection_for(request.user, slug)
     form = TopicsForm(request.GET)
     context = {
         "collection": place,
@@ -282,11 +265,11 @@ def collection(request: HtmxRequest, slug: str) -> HttpResponse:
     if bank is None:
         context["topics"] = place.topics.order_by("position", "pk")[:PAGE_TOPICS]
         if roles.holds(request.user, place, roles.TO_SEE_RUNS):
-            context["official"] = [(board, _best_first(board)) for board in official_boards(place)]
-    return page_or_part(request, "home/collection.html", context, part="topics")
+            context["official"] = [(board, _best_first(board)) for board in official.official_boards(place)]
+    return http.page_or_part(request, "home/collection.html", context, part="topics")
 
 
-def _best_first(board: Official) -> list[tuple[str, float]]:
+def _best_first(board: official.Official) -> list[tuple[str, float]]:
     return sorted(board.values.items(), key=lambda row: row[1], reverse=not board.is_rank)
 
 
@@ -298,7 +281,9 @@ def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
     rater = form.offer(raters(bank))
     rows = topic_rows(bank.collection, bank, rater)
     sort = form.value("sort", "topic")
-    chosen = arranged(rows, text=form.value("q", ""), sort=sort)
+    folded = form.value("q", "").casefold()
+    matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
+    chosen = sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
     page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
     return {
         "banks": banks,

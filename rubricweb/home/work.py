@@ -12,7 +12,6 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.arena.battles import count_unseen
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.core.http import HtmxRequest, page_or_part
@@ -34,7 +33,7 @@ class KindOfWork:
     question: str
     verb: str
     route: str
-    needed: Role
+    needed: roles.Role
 
 
 KINDS = (
@@ -144,7 +143,7 @@ def work(request: HtmxRequest, slug: str) -> HttpResponse:
     return page_or_part(request, "home/work.html", context, part="waiting")
 
 
-def work_of(user: User, collection: Collection, role: Role) -> WorkList:
+def work_of(user: User, collection: Collection, role: roles.Role) -> WorkList:
     tasks = [*waiting_for(user, {collection: role}).tasks, *_open_ended(user, collection, role)]
     rows = [row for kind in KINDS if role.includes(kind.needed) for row in _rows(kind, collection, tasks)]
     others = [WorkRow(task, task.what, "") for task in tasks if task.kind is WaitingKind.OTHER]
@@ -157,7 +156,7 @@ OPEN_ENDED = frozenset({WaitingKind.VERIFY, WaitingKind.VOTE})
 """Nobody waits for all of it, so that it comes after what has an end."""
 
 
-def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[WaitingTask]:
+def _open_ended(user: User, collection: Collection, role: roles.Role) -> Iterator[WaitingTask]:
     """Yield grades to verify, citations to label, and pairs of answers to vote on."""
     if role.includes(roles.TO_VERIFY) and (bank := next(iter(banks(collection)), None)):
         address = reverse("review:verify", args=[collection.slug, bank.pk])

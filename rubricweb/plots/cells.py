@@ -99,32 +99,13 @@ def confusion(
 def heat_map(rows: Sequence[HeatRow], columns: Sequence[str], *, name: str, sentence: str) -> Plot:
     """Return a row each with a cell a column: shares in six colours, dashed where one is missing.
 
-    >>> plot = heat_map([HeatRow("bm25", (0.5, None))], ["t1", "t2"], name="h", sentence="")
-    >>> plot.body.count("shade-3"), plot.body.count("missing")
-    (1, 1)
-    """
-    step = min(THIN, (WIDTH - NAMES) / max(1, len(columns)))
-    return Plot(name, sentence, 8 + THIN * len(rows), _heat_cells(rows, columns, step))
+    It is for paper: as wide as its columns need, with their labels below.
 
-
-def labelled_heat_map(rows: Sequence[HeatRow], columns: Sequence[str], *, name: str, sentence: str) -> Plot:
-    """Return the same for paper: as wide as its columns need, with their labels below.
-
-    >>> plot = labelled_heat_map([HeatRow("bm25", (0.5,))], ["t1"], name="h", sentence="")
+    >>> plot = heat_map([HeatRow("bm25", (0.5,))], ["t1"], name="h", sentence="")
     >>> "rotate(60)" in plot.body, plot.width
     (True, 360)
     """
     bottom = 8 + THIN * len(rows)
-    labels = [
-        f'<g transform="translate({NAMES + THIN * column + 4} {bottom + 8}) rotate(60)">'
-        f"{text(0, 0, shortened(label, 190))}</g>"
-        for column, label in enumerate(columns)
-    ]
-    width = max(WIDTH, NAMES + THIN * len(columns) + 100)
-    return Plot(name, sentence, bottom + 190, _heat_cells(rows, columns, THIN) + "".join(labels), width)
-
-
-def _heat_cells(rows: Sequence[HeatRow], columns: Sequence[str], step: float) -> str:
     body = []
     for place, row in enumerate(rows):
         top = 4 + THIN * place
@@ -134,8 +115,14 @@ def _heat_cells(rows: Sequence[HeatRow], columns: Sequence[str], step: float) ->
             kind = "cell missing" if score is None else f"cell shade-{shade(score)}"
             stated = "no score" if score is None else f"{score:z.3f}"
             title = f"{row.label}, {columns[column]}: {stated}"
-            body.append(box((NAMES + step * column, top), (step - 1, THIN - 1), kind, title))
-    return "".join(body)
+            body.append(box((NAMES + THIN * column, top), (THIN - 1, THIN - 1), kind, title))
+    body += [
+        f'<g transform="translate({NAMES + THIN * column + 4} {bottom + 8}) rotate(60)">'
+        f"{text(0, 0, shortened(label, 190))}</g>"
+        for column, label in enumerate(columns)
+    ]
+    width = max(WIDTH, NAMES + THIN * len(columns) + 100)
+    return Plot(name, sentence, bottom + 190, "".join(body), width)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ from rubricweb.leaderboards.agreement import agreements, labellers
 from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, files, lookup, provenance
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, labelled_heat_map
-from rubricweb.releases.parts import Contents, Part, ReleaseFile, counted, text_file
+from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, heat_map
+from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, counted, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
 """Columns beside the measure that ranks the runs, by Rubric-Qrels."""
@@ -226,7 +226,7 @@ def _heat_map(spec: BoardSpec, *, title: str) -> str:
         for run in places
     ]
     topics = [topic.query_id for topic in scored.base.pool.topics]
-    return labelled_heat_map(rows, topics, name="topics", sentence=title).file
+    return heat_map(rows, topics, name="topics", sentence=title).file
 
 
 def _without_keys(table: DataTable, configs: list[GraderConfig]) -> DataTable:
@@ -306,16 +306,18 @@ def _size_of_qrels(contents: Contents) -> str:
     return counted(len(LabelMode) * len(board_specs(contents.collection)), "file")
 
 
-QRELS = Part("qrels", "Qrels", "Labels of every mode that the exports have.", qrels_files, _size_of_qrels)
-BOARDS = Part("boards", "Leaderboards", "Computed when the release was made.", board_files, _size)
-AGREEMENT = Part(
+QRELS = ReleasePart(
+    "qrels", "Qrels", "Labels of every mode that the exports have.", qrels_files, _size_of_qrels
+)
+BOARDS = ReleasePart("boards", "Leaderboards", "Computed when the release was made.", board_files, _size)
+AGREEMENT = ReleasePart(
     "agreement",
     "Agreement",
     "Over the pairs that people rated and judged.",
     agreement_files_of,
     lambda _: "tables",
 )
-FIGURES = Part("figures", "Figures", "The boards, drawn.", figure_files, _size)
-PROVENANCE = Part(
+FIGURES = ReleasePart("figures", "Figures", "The boards, drawn.", figure_files, _size)
+PROVENANCE = ReleasePart(
     "provenance", "Provenance", "What everything is based on.", provenance_files, lambda _: "one document"
 )

@@ -32,7 +32,7 @@ from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.releases import boards, parts, readme, support
 from rubricweb.releases.models import Release
-from rubricweb.releases.parts import Contents, Names, Part, ReleaseFile, ReleaseOptions, contents_of
+from rubricweb.releases.parts import Contents, Names, ReleaseFile, ReleaseOptions, ReleasePart, contents_of
 from rubricweb.webhooks import actions as webhooks
 from rubricweb.webhooks.models import EventType
 
@@ -44,7 +44,7 @@ MODE = 0o100644 << 16
 PACKED = (".gz",)
 """Endings of files that are compressed already."""
 BLOCK = 1 << 20
-PARTS: tuple[Part, ...] = (
+PARTS: tuple[ReleasePart, ...] = (
     parts.TOPICS,
     parts.BANKS,
     parts.PROMPTS,
@@ -97,7 +97,7 @@ class _Folder:
     files: list[WrittenFile] = field(default_factory=list)
     not_written: list[str] = field(default_factory=list)
 
-    def add(self, part: Part, file: ReleaseFile) -> None:
+    def add(self, part: ReleasePart, file: ReleaseFile) -> None:
         path = self.path / file.name
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

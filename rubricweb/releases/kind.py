@@ -6,25 +6,23 @@ from django.db.models import QuerySet
 from django.template.defaultfilters import filesizeformat
 
 from rubricweb.core import events
-from rubricweb.jobs.kinds import Need, TaskKind
-from rubricweb.jobs.leases import Lease
-from rubricweb.jobs.listing import TaskListing
+from rubricweb.jobs import kinds, leases, listing
 from rubricweb.releases.models import Release
 
 
-class Releases(TaskKind[Release]):
+class Releases(kinds.TaskKind[Release]):
     name = "release"
     model = Release
     related = ("collection", "by")
     is_retried = True
 
-    def run(self, lease: Lease[Release]) -> None:
+    def run(self, lease: leases.Lease[Release]) -> None:
         from rubricweb.releases import bundle  # boards, figures and formats: for workers only
 
         bundle.write(lease)
 
-    def need(self, work: Release) -> Need:
-        return Need("releases", "a release")
+    def need(self, work: Release) -> kinds.Need:
+        return kinds.Need("releases", "a release")
 
     def label(self, work: Release) -> str:
         return f"release {work.pk}"
@@ -37,7 +35,7 @@ def _listed(collection_id: int) -> QuerySet[Release]:
     return Release.objects.filter(collection=collection_id).select_related("collection", "by")
 
 
-LISTING = TaskListing(
+LISTING = listing.TaskListing(
     kind="releases",
     jobs=_listed,
     name=lambda release: f"Make the release {release.title}".strip(),

@@ -15,29 +15,26 @@ from pathlib import Path
 from django.utils.crypto import salted_hmac
 
 from grading.errors import BadFormat, BadPrompt, UnknownPrompt
+from grading.formats import topics, trec
 from grading.formats.banks import BY_NAME, Loss
 from grading.formats.banks import losses as bank_losses
 from grading.formats.graded import write_graded
 from grading.formats.reading import write_lines
 from grading.formats.responses import Dialect, dialect_of, losses, write_responses
-from grading.formats.topics import FORMATS
 from grading.formats.topics import losses as topic_losses
-from grading.formats.trec import write_run
 from grading.prompts.prompt import toml_lines
 from grading.types import Response
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import public
-from rubricweb.core.formatting import safe_cell
-from rubricweb.core.reader import Reader, reading_as
+from rubricweb.core import formatting, reader
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Run
+from rubricweb.exports import corpus
 from rubricweb.exports.banks import BankExport, bank_export
-from rubricweb.exports.corpus import topic_export
 from rubricweb.exports.graded import LOSSES, graded_lines
 from rubricweb.exports.selectors import joined
-from rubricweb.grades.configs import spec_of
-from rubricweb.grades.selectors import graders
+from rubricweb.grades import configs, selectors
 from rubricweb.leaderboards.board import Board
 
 DIGITS = 8
@@ -63,7 +60,7 @@ class Names:
 
     def reading(self) -> AbstractContextManager[None]:
         """Read inside the block as everybody, from whom blind ratings are hidden; runs have these names."""
-        return reading_as(Reader(run_names=self.runs))
+        return reader.reading_as(reader.Reader(run_names=self.runs))
 
     def found_in(self, path: Path) -> list[str]:
         """Return the own names that stand as whole words in a file, such as in the text of a passage."""
@@ -83,7 +80,7 @@ class Names:
         """Return the mapping as TSV, with a header."""
         both = {"run": self.runs, "team": self.teams}
         rows = [(kind, *pair) for kind, names in both.items() for pair in names.items()]
-        return ["kind\tname\tname_in_release", *("\t".join(map(safe_cell, row)) for row in rows)]
+        return ["kind\tname\tname_in_release", *("\t".join(map(formatting.safe_cell, row)) for row in rows)]
 
 
 def made_up_names(collection: Collection) -> Names:
@@ -156,7 +153,7 @@ class ReleaseFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReleasePart:
     """A part of every release: a folder."""
 
     name: str
@@ -187,7 +184,7 @@ RESPONSES = Dialect.RAG25
 
 
 def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
-    export = topic_export(contents.collection)
+    export = corpus.topic_export(contents.collection)
     lost = export.losses
     if contents.names.are_made_up:
         export = replace(export, topics=tuple(replace(topic, foreign=None) for topic in export.topics))
@@ -199,7 +196,9 @@ def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
         if ending != "tsv":
             sort_keys(path)
 
-    label = next(topic_format.label for topic_format in FORMATS if topic_format.name == export.format_name)
+    label = next(
+        topic_format.label for topic_format in topics.FORMATS if topic_format.name == export.format_name
+    )
     yield ReleaseFile(f"topics/topics.{ending}", write, f"the topics, as {label}", lost)
 
 
@@ -254,9 +253,9 @@ def _without_names(export: BankExport, contents: Contents) -> BankExport:
 def prompt_files(contents: Contents) -> Iterator[ReleaseFile]:
     """Yield the words of every grader; those of prompts that came with a file may be unknown."""
     written_as, unknown = {}, []
-    for row in graders(contents.collection):
+    for row in selectors.graders(contents.collection):
         try:
-            prompt = spec_of(row.config).prompt
+            prompt = configs.spec_of(row.config).prompt
         except (UnknownPrompt, BadPrompt):
             unknown.append(f"the words of {row.config.prompt_class} are not known here")
         else:
@@ -297,7 +296,7 @@ def run_files(contents: Contents) -> Iterator[ReleaseFile]:
 def _write_run(run: Run, contents: Contents, path: Path) -> None:
     rows = run.rankings.select_related("run", "topic").order_by("topic__position")
     rankings = (convert.ranking(row) for row in rows)
-    write_run(path, (replace(ranking, run_tag=contents.names.run(run.run_tag)) for ranking in rankings))
+    trec.write_run(path, (replace(ranking, run_tag=contents.names.run(run.run_tag)) for ranking in rankings))
 
 
 def _responses(run: Run, name: str, contents: Contents) -> ReleaseFile:
@@ -338,7 +337,7 @@ def _listed(runs: list[Run], contents: Contents) -> Iterator[str]:
     for run in runs:
         team, tag = contents.names.team(run.team), contents.names.run(run.run_tag)
         cells = (tag, team, run.task, run.type, "" if run.priority is None else run.priority)
-        yield "\t".join(map(safe_cell, cells))
+        yield "\t".join(map(formatting.safe_cell, cells))
 
 
 def _write_text(path: Path, *, lines: list[str]) -> None:
@@ -353,7 +352,7 @@ def sort_keys(path: Path) -> None:
 
 
 def _size_of_grades(contents: Contents) -> str:
-    return counted(sum(row.grades for row in graders(contents.collection)), "grade")
+    return counted(sum(row.grades for row in selectors.graders(contents.collection)), "grade")
 
 
 def _size_of_runs(contents: Contents) -> str:
@@ -366,32 +365,34 @@ def _size_of_banks(contents: Contents) -> str:
     return f"{counted(contents.collection.banks.count(), 'rubric')}, {counted(items, 'item')}"
 
 
-TOPICS = Part(
+TOPICS = ReleasePart(
     "topics",
     "Topics",
     "In the format in which most of them came.",
     topic_files,
     lambda contents: counted(contents.collection.topics.count(), "topic"),
 )
-BANKS = Part(
+BANKS = ReleasePart(
     "banks",
     "Rubrics",
     "Active items, in the Workbench's dialect and AutoJudge's.",
     bank_files,
     _size_of_banks,
 )
-PROMPTS = Part(
+PROMPTS = ReleasePart(
     "prompts",
     "Prompts",
     "What each grader was asked, word by word.",
     prompt_files,
-    lambda contents: counted(len(graders(contents.collection)), "grader"),
+    lambda contents: counted(len(selectors.graders(contents.collection)), "grader"),
 )
-GRADES = Part(
+GRADES = ReleasePart(
     "grades",
     "Graded passages",
     "Every grade of an active item, with the model's reply, unless it was dropped.",
     graded_files,
     _size_of_grades,
 )
-RUNS = Part("runs", "Runs and responses", "Accepted runs, as they were submitted.", run_files, _size_of_runs)
+RUNS = ReleasePart(
+    "runs", "Runs and responses", "Accepted runs, as they were submitted.", run_files, _size_of_runs
+)

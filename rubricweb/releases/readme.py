@@ -16,7 +16,7 @@ from rubricweb.corpus.models import Run
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.missing import failed_cells, missing_cells
 from rubricweb.releases.boards import board_specs
-from rubricweb.releases.parts import Contents, Part, counted
+from rubricweb.releases.parts import Contents, ReleasePart, counted
 
 if TYPE_CHECKING:
     from rubricweb.releases.bundle import WrittenFile
@@ -84,7 +84,7 @@ def _their(number: int) -> str:
 
 
 def text(
-    contents: Contents, files: Sequence[WrittenFile], not_written: Sequence[str], parts: Iterable[Part]
+    contents: Contents, files: Sequence[WrittenFile], not_written: Sequence[str], parts: Iterable[ReleasePart]
 ) -> str:
     lines = [*_head(contents), "", "## Files", "", *_check(), *_parts(files, parts)]
     lines += ["", "## What is not in it", "", *_left_out(contents, not_written)]
@@ -112,7 +112,7 @@ def _check() -> Iterator[str]:
     yield ""
 
 
-def _parts(files: Sequence[WrittenFile], parts: Iterable[Part]) -> Iterator[str]:
+def _parts(files: Sequence[WrittenFile], parts: Iterable[ReleasePart]) -> Iterator[str]:
     for part in parts:
         own = [file for file in files if file.part == part.name]
         if own:

@@ -27,7 +27,7 @@ from rubricweb.leaderboards.public import PublishForm
 from rubricweb.releases import access, actions, readme
 from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.models import Release
-from rubricweb.releases.parts import Names, Part, ReleaseOptions, contents_of
+from rubricweb.releases.parts import Names, ReleaseOptions, ReleasePart, contents_of
 
 PAGE = "releases/share.html"
 SHOWN_LOSSES = 500
@@ -184,7 +184,7 @@ def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class PreviewRow:
-    part: Part
+    part: ReleasePart
     size: str
 
 

@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.exports.selectors import joined
 from rubricweb.exports.support import labelled_answers, score_rows
 from rubricweb.leaderboards.board.files import PER_TOPIC
-from rubricweb.releases.parts import Contents, Part, ReleaseFile, counted, sort_keys, text_file
+from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, counted, sort_keys, text_file
 from rubricweb.support.board import Counting
 from rubricweb.support.labels import SupportRater, raters
 from rubricweb.support.models import SupportEvent
@@ -55,7 +55,7 @@ def _scores(collection: Collection, rater: SupportRater) -> Iterator[str]:
     yield from PER_TOPIC[SCORES](score_rows(collection, rater, Counting()))
 
 
-SUPPORT = Part(
+SUPPORT = ReleasePart(
     "support",
     "Labels of support",
     "Whether what an answer cites supports its sentences: 2 full, 1 partial, 0 none, -1 not judged.",

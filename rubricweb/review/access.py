@@ -8,13 +8,11 @@ from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_topic_for, item_for
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import parse_id
-from rubricweb.corpus.access import collection_for, pooled_passage
+from rubricweb.corpus import access, pseudonyms
 from rubricweb.corpus.models import Passage, Response
-from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.review.models import Flag, Subject
 
 
@@ -24,7 +22,7 @@ def cell_for(
     cell: tuple[int, int],
     address: QueryDict,
     *,
-    needed: Role = roles.TO_VIEW,
+    needed: roles.Role = roles.TO_VIEW,
 ) -> tuple[Item, Passage]:
     """Return an item of (bank, topic) and a passage of the topic's pool, by `cell`: (passage, item).
 
@@ -34,7 +32,7 @@ def cell_for(
     item = item_for(user, bank_id, item_id, needed=needed)
     if item.topic_id != topic_id:
         raise Http404("No such item of this topic.")
-    passage = pooled_passage(item.bank.collection, topic_id, passage_id)
+    passage = access.pooled_passage(item.bank.collection, topic_id, passage_id)
     if number := parse_id(address.get("version", "")):
         version = get_object_or_404(item.bank.versions, number=number)
         entries = version.entries.select_related("revision")
@@ -42,14 +40,14 @@ def cell_for(
     return item, passage
 
 
-def flag_for(user: User, slug: str, flag_id: int, *, needed: Role = roles.TO_VIEW) -> Flag:
-    collection = collection_for(user, slug, needed=needed)
+def flag_for(user: User, slug: str, flag_id: int, *, needed: roles.Role = roles.TO_VIEW) -> Flag:
+    collection = access.collection_for(user, slug, needed=needed)
     flag: Flag = get_object_or_404(Flag.objects.of(collection).ready(), pk=flag_id)
     return flag
 
 
 def subject_for(
-    user: User, place: tuple[int, int], *, item: str, passage: str, needed: Role = roles.TO_VIEW
+    user: User, place: tuple[int, int], *, item: str, passage: str, needed: roles.Role = roles.TO_VIEW
 ) -> Subject:
     """Return the item and the passage in a bank and topic that the address names."""
     bank, topic = bank_topic_for(user, *place, needed=needed)
@@ -60,7 +58,7 @@ def subject_for(
         bank,
         topic,
         get_object_or_404(items, pk=parse_id(item)) if item else None,
-        pooled_passage(bank.collection, topic.pk, parse_id(passage)) if passage else None,
+        access.pooled_passage(bank.collection, topic.pk, parse_id(passage)) if passage else None,
     )
 
 
@@ -92,5 +90,5 @@ def response_for(user: User, bank_id: int, topic_id: int, run_id: int) -> tuple[
     accepted = bank.collection.runs.accepted()
     rows = Response.objects.select_related("run", "topic").filter(run__in=accepted)
     response: Response = get_object_or_404(rows, run=run_id, topic=topic)
-    (response.run.run_tag,) = shown_names(bank.collection_id, (response.run.run_tag,))
+    (response.run.run_tag,) = pseudonyms.shown_names(bank.collection_id, (response.run.run_tag,))
     return bank, response

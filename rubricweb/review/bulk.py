@@ -19,7 +19,6 @@ from django.views.decorators.http import require_http_methods
 from grading.types import FAILED, MISSING
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.actions import assign_cells
@@ -28,20 +27,17 @@ from rubricweb.core.forms import offer_rows
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades import actions as grading
-from rubricweb.grades import human_ratings
-from rubricweb.grades.engine import monitor
+from rubricweb.grades import human_ratings, raters
+from rubricweb.grades.engine import monitor, stages
 from rubricweb.grades.engine.gaps import gaps_of
 from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.engine.stages import can_ask, left_to_start
 from rubricweb.grades.human_ratings import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.raters import Rater
 from rubricweb.jobs.progress import Price
 from rubricweb.review.grid import INSET, GridForm, inset_frame, kept_fields
-from rubricweb.review.selectors import GridQuery
+from rubricweb.review.selectors import GridQuery, window
 from rubricweb.review.selectors.grid import TopicGrid, topic_grid
-from rubricweb.review.selectors.window import GridColumn
 
 MOST_CELLS = 5_000
 """How many cells may be found right or assigned at once; nobody looks at more."""
@@ -61,7 +57,7 @@ class BulkPlan:
 
     rows: tuple[int, ...]
     """Rows of the pool."""
-    columns: tuple[GridColumn, ...]
+    columns: tuple[window.GridColumn, ...]
     selection: Selection
     cells: tuple[Cell, ...]
     unchecked: tuple[tuple[Cell, ShownRating], ...]
@@ -86,7 +82,7 @@ class BulkPlan:
 
 
 def plan(
-    bank: Bank, topic: Topic, rater: Rater, query: GridQuery, selection: Selection, *, reader: User
+    bank: Bank, topic: Topic, rater: raters.Rater, query: GridQuery, selection: Selection, *, reader: User
 ) -> BulkPlan:
     grid = topic_grid(bank, topic, rater, query, reader)
     pks = grid.pool.passage_pks
@@ -109,12 +105,14 @@ def plan(
     )
 
 
-def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value: int) -> list[Missing]:
+def _to_grade(
+    grid: TopicGrid, rows: Some[int], columns: Some[window.GridColumn], value: int
+) -> list[Missing]:
     """Return the selected cells with this value that can be graded and are in no live job."""
     cells: dict[GraderConfig, list[tuple[int, int]]] = {}
     for column in columns:
         config = grid.rater.by_kind.get(column.kind)
-        if config is None or not grid.rater.can_grade(column.column) or not can_ask(config):
+        if config is None or not grid.rater.can_grade(column.column) or not stages.can_ask(config):
             continue
         of_column = [row for row in rows if grid.sheet.graded[row, column.at] == value]
         pairs = [(column.revision_pk, grid.pool.passage_pks[row]) for row in of_column]
@@ -124,10 +122,12 @@ def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value
         Missing(missing, gaps_of({topic_id: pairs}), frozenset()) for missing, pairs in cells.items() if pairs
     ]
     (topic,) = Topic.objects.filter(pk=topic_id).select_related("collection")
-    return [missing for missing in left_to_start(topic.collection, sought) if missing.cells]
+    return [missing for missing in stages.left_to_start(topic.collection, sought) if missing.cells]
 
 
-def _unchecked(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, ShownRating]]:
+def _unchecked(
+    grid: TopicGrid, rows: Some[int], columns: Some[window.GridColumn]
+) -> list[tuple[Cell, ShownRating]]:
     pairs, closed = [], grid.own.keys() | grid.hidden.graders
     if grid.rater.verifies:  # answers are checked one by one, beside their keys
         return []
@@ -158,7 +158,7 @@ class BulkForm(forms.Form):
 
     def offer(self, collection: Collection) -> None:
         """Offer the people who may rate these cells."""
-        able = [role for role in Role if role.includes(roles.TO_RATE)]
+        able = [role for role in roles.Role if role.includes(roles.TO_RATE)]
         members = Membership.objects.filter(collection=collection, role__in=able)
         users = User.objects.filter(pk__in=members.values("user"), is_active=True).order_by("username")
         offer_rows(self, "person", users)
@@ -188,10 +188,17 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         return page_or_part(request, INSET, context, part="plan")
     if not form.is_valid() or not _is_done(request, bank, plan, form):
         return form_response(request, INSET, context, part="plan")
-    return _after(request, bank, topic, context)
+    if request.htmx:
+        done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
+        return page_or_part(request, INSET, context | done, part="plan")
+    kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
+    query = urlencode([("view", "grid"), *kept])
+    return redirect(f"{reverse('review:topic', args=[bank.pk, topic.pk])}?{query}")
 
 
-def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) -> tuple[Rater, BulkPlan]:
+def _plan(
+    request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict
+) -> tuple[raters.Rater, BulkPlan]:
     form = GridForm(address)
     rater = form.offer_bank(bank)
     return rater, plan(bank, topic, rater, form.query(), selection(address), reader=request.user)
@@ -250,13 +257,3 @@ def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) ->
 
 
 ACTIONS = {BulkAction.GRADE: _grade, BulkAction.RIGHT: _confirm, BulkAction.ASSIGN: _assign}
-
-
-def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, object]) -> HttpResponse:
-    """Redirect to the grid; for htmx, render the part again with an undo."""
-    if request.htmx:
-        done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
-        return page_or_part(request, INSET, context | done, part="plan")
-    kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
-    query = urlencode([("view", "grid"), *kept])
-    return redirect(f"{reverse('review:topic', args=[bank.pk, topic.pk])}?{query}")

@@ -11,7 +11,6 @@ A parameter of the address that cannot be read is named on the page and replaced
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -37,9 +36,8 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.bank import bank_page, topic_frame
 from rubricweb.editor.what_if import WhatIf, what_if
+from rubricweb.grades import scoring, topic_ratings
 from rubricweb.grades.raters import KINDS, GraderForm, Rater, covered_from, raters, select_at_once
-from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.models import Flag, FlagEvent, SavedView
 from rubricweb.review.selectors import (
     GROUPS,
@@ -60,7 +58,7 @@ FIRST_SUSPECT = "spurious"
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class RatingBar:
     """Passages of one grade: relevant ones above the axis, those judged not relevant below."""
 
     grade: int
@@ -89,7 +87,7 @@ class ItemCard:
     of_kind: int
     before: GridColumn | None
     after: GridColumn | None
-    bars: tuple[Bar, ...]
+    bars: tuple[RatingBar, ...]
     relevant: int
     """Graded passages that are judged relevant."""
     relevant_covering: int
@@ -117,14 +115,24 @@ def item_card(
     relevant, not_relevant = graded & sheet.relevant, graded & sheet.not_relevant
     item = bank.items.select_related("revision", "topic", "bank__collection").get(pk=column.pk)
     config = rater.rating_config(column.kind)
-    measure = MeasureSpec(min_grade=int(sheet.min_grades[column.at]))
+    measure = scoring.MeasureSpec(min_grade=int(sheet.min_grades[column.at]))
+    counts = [
+        (grade, int((relevant & (ratings == grade)).sum()), int((not_relevant & (ratings == grade)).sum()))
+        for grade in range(sheet.highest + 1)
+    ]
+    # Grade 0 is most of the pool: bars of the others would vanish beside it.
+    tallest = max([1, *(max(above, below) for grade, above, below in counts if grade)])
+    heights = [[min(BAR_HEIGHT, round(BAR_HEIGHT * n / tallest)) for n in pair] for _, *pair in counts]
     return ItemCard(
         item=item,
         column=column,
         of_kind=len(fellows),
         before=grid.items[at - 1] if at else None,
         after=grid.items[at + 1] if at + 1 < len(grid.items) else None,
-        bars=_bars(ratings, relevant, not_relevant, sheet.highest, measure.min_grade),
+        bars=tuple(
+            RatingBar(*count, up=up, down=down, covers=count[0] >= measure.min_grade)
+            for count, (up, down) in zip(counts, heights, strict=True)
+        ),
         relevant=int(relevant.sum()),
         relevant_covering=int((relevant & covers).sum()),
         not_relevant=int(not_relevant.sum()),
@@ -141,21 +149,7 @@ def _named(grid: TopicGrid, name: str) -> GridColumn | None:
     return next((column for column in grid.items if column.pk == parse_id(name)), None)
 
 
-def _bars(ratings: Ratings, relevant: Mask, not_relevant: Mask, highest: int, least: int) -> tuple[Bar, ...]:
-    counts = [
-        (grade, int((relevant & (ratings == grade)).sum()), int((not_relevant & (ratings == grade)).sum()))
-        for grade in range(highest + 1)
-    ]
-    # Grade 0 is most of the pool: bars of the others would vanish beside it.
-    tallest = max([1, *(max(above, below) for grade, above, below in counts if grade)])
-    heights = [[min(BAR_HEIGHT, round(BAR_HEIGHT * n / tallest)) for n in pair] for _, *pair in counts]
-    return tuple(
-        Bar(*count, up=up, down=down, covers=count[0] >= least)
-        for count, (up, down) in zip(counts, heights, strict=True)
-    )
-
-
-def _wrongly(grid: TopicGrid, ratings: Ratings, mask: Mask) -> tuple[WronglyCovered, ...]:
+def _wrongly(grid: TopicGrid, ratings: Ratings, mask: topic_ratings.Mask) -> tuple[WronglyCovered, ...]:
     rows = sorted(np.flatnonzero(mask).tolist(), key=lambda row: (-ratings[row], row))[:SHOWN_PASSAGES]
     pool = grid.pool
     excerpt_by_pk = excerpts(pool.passage_pks[row] for row in rows)
@@ -238,12 +232,9 @@ class GridForm(ChipForm, GraderForm):
     def offer_bank(self, bank: Bank) -> Rater:
         """Offer what the bank has to choose from, and return the chosen rater."""
         rater = self.offer(raters(bank))
-        self.offer_runs(run_tags(bank.collection))
+        offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags(bank.collection))])
         self.offer_versions(bank)
         return rater
-
-    def offer_runs(self, run_tags: Iterable[str]) -> None:
-        offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags)])
 
     def offer_versions(self, bank: Bank) -> None:
         versions = [

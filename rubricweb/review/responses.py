@@ -19,28 +19,26 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Response
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades import visibility
+from rubricweb.grades import topic_ratings, visibility
 from rubricweb.grades.raters import GraderForm, Rater, covered_from, raters
-from rubricweb.grades.topic_ratings import ratings_of
-from rubricweb.review import access
+from rubricweb.review import access, selectors
 from rubricweb.review.grid import INSET, inset_frame
-from rubricweb.review.selectors import GridQuery
+from rubricweb.review.selectors import window
 from rubricweb.review.selectors.grid import columns_for, graded_by_kind
-from rubricweb.review.selectors.window import GridColumn
 
 
 @dataclass(frozen=True, slots=True)
 class RatedItem:
     """An item that a passage covers."""
 
-    item: GridColumn
+    item: window.GridColumn
     rating: int
     href: str
     """The cell's page."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
+class ResponseRow:
     """One passage of the response."""
 
     number: int
@@ -58,13 +56,13 @@ class AnswerRow:
 class CoveredItem:
     """An item of the bank, and the numbers of the rows that cover it."""
 
-    item: GridColumn
+    item: window.GridColumn
     rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerGrid:
-    rows: tuple[AnswerRow, ...]
+    rows: tuple[ResponseRow, ...]
     items: tuple[CoveredItem, ...]
     hidden: int
     """Cells of the response that the reader has to rate before they see grades."""
@@ -86,14 +84,14 @@ def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) ->
     """Return the response by the grades of `rater` that the reader may see."""
     pool = collection_pool(bank.collection).only(response.topic_id)
     topic = pool.topics[0]
-    items = columns_for(bank, response.topic, rater, GridQuery())
+    items = columns_for(bank, response.topic, rater, selectors.GridQuery())
     columns = tuple(item.column for item in items)
     graded = graded_by_kind(pool, response.topic, rater)
     sheet = _Sheet(
         bank,
         response,
         items,
-        ratings_of(graded, columns, len(topic.doc_ids)),
+        topic_ratings.ratings_of(graded, columns, len(topic.doc_ids)),
         topic.row_of,
         topic.passage_pks,
         np.array([rater.can_grade(column) for column in columns], dtype=np.bool_),
@@ -118,7 +116,7 @@ class _Sheet:
 
     bank: Bank
     response: Response
-    items: list[GridColumn]
+    items: list[window.GridColumn]
     ratings: Ratings
     row_of: dict[str, int]
     passage_pks: tuple[int, ...]
@@ -127,11 +125,11 @@ class _Sheet:
 
     def row(
         self, number: int, passage: ResponsePassage, sentences: Sequence[Sentence], least: Ratings
-    ) -> AnswerRow:
+    ) -> ResponseRow:
         at = self.row_of.get(passage.doc_id)
         ratings = np.full(len(self.items), MISSING) if at is None else self.ratings[at]
         covering = np.flatnonzero(ratings >= least)
-        return AnswerRow(
+        return ResponseRow(
             number=number,
             sentences=_sentences_of(passage, sentences),
             covers=tuple(self._rated(self.passage_pks[at or 0], int(n), int(ratings[n])) for n in covering),

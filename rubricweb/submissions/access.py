@@ -10,7 +10,6 @@ from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.submissions.models import Call, Submission
@@ -33,7 +32,7 @@ def desk_for(user: User, slug: str) -> Desk:
     """Return the desk for participants and organizers. Raises 403 for the roles between."""
     collection = collection_for(user, slug, needed=roles.TO_SUBMIT)
     held = roles.require(user, collection, roles.TO_SUBMIT)
-    if held is Role.PARTICIPANT:
+    if held is roles.Role.PARTICIPANT:
         return Desk(collection, collection.memberships.get(user=user).team)
     if not held.includes(roles.TO_ORGANIZE):
         raise PermissionDenied(f"Teams and organizers submit here; you are {held.label}.")
@@ -44,7 +43,7 @@ def collection_with_topics(user: User, slug: str) -> Collection:
     """Return the collection to members, and to participants once one of its calls has opened."""
     collection = collection_for(user, slug, needed=roles.TO_SUBMIT)
     held = roles.require(user, collection, roles.TO_SUBMIT)
-    if held is Role.PARTICIPANT and not any(call.has_opened for call in collection.calls.all()):
+    if held is roles.Role.PARTICIPANT and not any(call.has_opened for call in collection.calls.all()):
         raise Http404("No call has opened yet.")
     return collection
 

@@ -17,8 +17,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus import actions as run_actions
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.jobs import queue
-from rubricweb.jobs.worker import work_on
+from rubricweb.jobs import queue, worker
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
 from rubricweb.webhooks import actions as webhooks
@@ -142,23 +141,27 @@ def receive(
             **fields,
         )
         files.keep(submission, file)
-        _tell_received(submission, is_late=is_late)
+        named = {
+            "id": submission.pk,
+            "team": submission.team,
+            "task": submission.call.task,
+            "is_late": is_late,
+        }
+        collection = submission.call.collection
+        api = webhooks.api_address("submission", collection.slug, submission.pk)
+        details = {"submission": named, "page": submission.get_absolute_url(), "api": api}
+        webhooks.write(collection, EventType.SUBMISSION_RECEIVED, details)
         if is_late:
             _record("late submission received", submission, by=by)
         upload.on_kept(submission)
     if is_late:
         return submission
     if replaces is not None:
-        _replace_draft(replaces)
+        # The refused file makes room for this one; its findings stay in the history.
+        rows = Submission.objects.filter(pk=replaces.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
+        if rows.update(is_kept=False):
+            files.remove(replaces)
     return _begin_check(submission)
-
-
-def _tell_received(submission: Submission, *, is_late: bool) -> None:
-    named = {"id": submission.pk, "team": submission.team, "task": submission.call.task, "is_late": is_late}
-    collection = submission.call.collection
-    api = webhooks.api_address("submission", collection.slug, submission.pk)
-    details = {"submission": named, "page": submission.get_absolute_url(), "api": api}
-    webhooks.write(collection, EventType.SUBMISSION_RECEIVED, details)
 
 
 def team_named(call: Call, team: str) -> str:
@@ -179,13 +182,6 @@ def _check_open(call: Call, team: str, moment: datetime) -> bool:
     return phase is Call.Phase.CLOSED
 
 
-def _replace_draft(draft: Submission) -> None:
-    """Delete a refused file to make room for the next one; its findings stay in the history."""
-    rows = Submission.objects.filter(pk=draft.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
-    if rows.update(is_kept=False):
-        files.remove(draft)
-
-
 def start_check(submission: Submission) -> Submission:
     """Check the file now where it is small and plain; else a worker does."""
     rows = Submission.objects.filter(pk=submission.pk).exclude(state__in=Submission.LIVE)
@@ -199,7 +195,7 @@ def start_check(submission: Submission) -> Submission:
 
 def _begin_check(submission: Submission) -> Submission:
     if _is_small(submission):
-        work_on("submission", submission.pk)
+        worker.work_on("submission", submission.pk)
     else:
         queue.enqueue([submission])
     submission.refresh_from_db()

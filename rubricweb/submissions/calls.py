@@ -24,7 +24,6 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.submissions import access, actions, selectors
-from rubricweb.submissions.actions import CallConflict, CallTerms
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.rules_form import RulesForm, preset_of, rules_form
 
@@ -123,8 +122,8 @@ class CallForm(forms.Form):
         except ValidationError as error:
             self.add_error(name, error)
 
-    def terms(self) -> CallTerms:
-        return CallTerms(**{name: self.cleaned_data[name] for name in CallTerms.__slots__})
+    def terms(self) -> actions.CallTerms:
+        return actions.CallTerms(**{name: self.cleaned_data[name] for name in actions.CallTerms.__slots__})
 
 
 def new_call_form(collection: Collection, posted: QueryDict | None = None, **initial: str) -> CallForm:
@@ -140,11 +139,11 @@ def call_form(
     call: Call,
     posted: QueryDict | None = None,
     *,
-    terms: CallTerms | None = None,
+    terms: actions.CallTerms | None = None,
     chosen: Mapping[str, str] | None = None,
 ) -> CallForm:
     """Return the form of the call, or of `terms` over the version that it has now."""
-    values: dict[str, Any] = {name: getattr(terms or call, name) for name in CallTerms.__slots__}
+    values: dict[str, Any] = {name: getattr(terms or call, name) for name in actions.CallTerms.__slots__}
     zone = ZoneInfo(values["time_zone"])
     for name in ("opens_at", "deadline"):
         values[name] = values[name].astimezone(zone).strftime(LOCAL)
@@ -189,7 +188,7 @@ def call(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
         return _call_page(request, row.collection, row, form, rules)
     try:
         actions.change_call(row, form.terms(), rules.rules, seen=form.cleaned_data["seen"], by=request.user)
-    except CallConflict as conflict:
+    except actions.CallConflict as conflict:
         form = call_form(conflict.call, terms=form.terms(), chosen={"track": form.cleaned_data["track"]})
         rules = rules_form(rules.rules, form["takes"].initial)
         return _call_page(request, row.collection, conflict.call, form, rules, is_conflict=True)

@@ -20,17 +20,15 @@ from grading.formats.reading import MAX_HELD_BYTES, lines
 from grading.segmentation import PassagesOf
 from grading.submissions import Inspection, Rules, Severity, inspect_file
 from grading.submissions.rules import RetrievalRules
-from rubricweb.core import audit
-from rubricweb.core.database import LOOKED_UP
+from rubricweb.core import audit, database
+from rubricweb.corpus import convert
 from rubricweb.corpus.actions import empty_run
-from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
 from rubricweb.submissions.actions import NotTaken
-from rubricweb.submissions.files import MOST_EACH, Group, error, findings_as_json, grouped, total, warning
+from rubricweb.submissions.files import MOST_EACH, FileGroup, error, findings_as_json, grouped, total, warning
 from rubricweb.submissions.models import Call, Submission, SubmissionQuerySet
 
 DRY_BYTES = 20_000_000
@@ -51,8 +49,8 @@ def documents_of(call: Call, path: Path) -> Container[str] | None:
 def _held(collection: Collection, path: Path) -> set[str]:
     """Return the documents of a TREC run that the collection has."""
     ranked, held = sorted(set(_ranked(path))), set[str]()
-    for start in range(0, len(ranked), LOOKED_UP):
-        some = collection.passages.filter(doc_id__in=ranked[start : start + LOOKED_UP])
+    for start in range(0, len(ranked), database.LOOKED_UP):
+        some = collection.passages.filter(doc_id__in=ranked[start : start + database.LOOKED_UP])
         held.update(some.values_list("doc_id", flat=True))
     return held
 
@@ -79,10 +77,10 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """What is wrong with a submission, and what it would be as a run."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[FileGroup, ...]
     run_tag: str
     topics: int
 
@@ -94,10 +92,10 @@ class Report:
     def warnings(self) -> int:
         return total(self.groups, Severity.WARNING)
 
-    def with_error(self, group: Group) -> Report:
+    def with_error(self, group: FileGroup) -> CheckReport:
         return replace(self, groups=(group, *self.groups))
 
-    def with_warnings(self, groups: Iterable[Group]) -> Report:
+    def with_warnings(self, groups: Iterable[FileGroup]) -> CheckReport:
         return replace(self, groups=(*self.groups, *groups))
 
     def as_fields(self, submission: Submission) -> dict[str, object]:
@@ -112,15 +110,15 @@ class Report:
         }
 
 
-class Refused(Exception):
+class SubmissionRefused(Exception):
     """The submission cannot become a run."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: FileGroup) -> None:
         self.group = group
         super().__init__(group.category)
 
 
-def check(lease: Lease[Submission]) -> None:
+def check(lease: leases.Lease[Submission]) -> None:
     """End the work with a run, or with what is wrong and nothing imported."""
     submission = lease.work
     try:
@@ -130,13 +128,13 @@ def check(lease: Lease[Submission]) -> None:
                 _take(lease, report, path)
                 return
     except BadFormat as problem:
-        report = Report((error("malformed", *_parts(problem), line=problem.line),), "", 0)
-    except Refused as refused:
+        report = CheckReport((error("malformed", *_parts(problem), line=problem.line),), "", 0)
+    except SubmissionRefused as refused:
         report = report.with_error(refused.group)
     _refuse(lease, report)
 
 
-def dry_check(call: Call, name: str, chunks: Iterable[bytes], *, team: str) -> Report:
+def dry_check(call: Call, name: str, chunks: Iterable[bytes], *, team: str) -> CheckReport:
     """Return the report that the team's file would get, and keep nothing of it. Raises NotTaken."""
     if not call.has_opened:
         raise NotTaken("The call is not open yet.")
@@ -148,7 +146,7 @@ def dry_check(call: Call, name: str, chunks: Iterable[bytes], *, team: str) -> R
                 _require_small(path)
                 return report_on(submission, path)
         except BadFormat as problem:
-            return Report((error("malformed", *_parts(problem), line=problem.line),), "", 0)
+            return CheckReport((error("malformed", *_parts(problem), line=problem.line),), "", 0)
 
 
 def _require_small(path: Path) -> None:
@@ -157,19 +155,19 @@ def _require_small(path: Path) -> None:
         raise NotTaken(f"Check only takes files of up to {most}. This one is checked once you submit it.")
 
 
-def report_on(submission: Submission, path: Path) -> Report:
+def report_on(submission: Submission, path: Path) -> CheckReport:
     """Check the file by the rules of the call, and by what the collection has."""
     call = submission.call
     inspection = inspect_file(
         path,
         rules_of_call(call),
-        [topic_entry(topic) for topic in call.collection.topics.all()],
+        [convert.topic_entry(topic) for topic in call.collection.topics.all()],
         corpus=documents_of(call, path),
         most_each=MOST_EACH,
     )
     groups = [*grouped(inspection.findings, inspection.counts), *_of_team(submission, inspection)]
     run_tag = inspection.run_tags[0] if inspection.run_tags else ""
-    report = Report(tuple(groups), run_tag, len(inspection.query_ids))
+    report = CheckReport(tuple(groups), run_tag, len(inspection.query_ids))
     if len(inspection.run_tags) > 1:
         others = ", ".join(inspection.run_tags[:3])
         return report.with_error(error("several_runs", f"the run ids {others}", "one run a file"))
@@ -195,13 +193,13 @@ def rules_of_call(call: Call) -> Rules:
     )
 
 
-def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
+def _of_team(submission: Submission, inspection: Inspection) -> Iterator[FileGroup]:
     others = [team for team in inspection.teams if team.casefold() != submission.team.casefold()]
     if others:
         yield warning("other_team", f"the team {others[0]!r}", f"your team, {submission.team!r}")
 
 
-def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
+def _of_runs(submission: Submission, run_tag: str) -> Iterator[FileGroup]:
     """Yield what the team's runs for the call make of this one."""
     run = _own_run(submission, run_tag)
     if run and run.is_accepted:
@@ -213,7 +211,7 @@ def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
             yield warning("same_priority", priority, "a priority of its own for each run")
 
 
-def _obstacle(submission: Submission, run_tag: str) -> Group | None:
+def _obstacle(submission: Submission, run_tag: str) -> FileGroup | None:
     """Return why the team cannot have a run of this tag. It never says whose another run is."""
     taken = submission.call.collection.runs.filter(run_tag=run_tag)
     if taken.exists() and _own_run(submission, run_tag) is None:
@@ -223,7 +221,7 @@ def _obstacle(submission: Submission, run_tag: str) -> Group | None:
     return _limit(submission, run_tag)
 
 
-def _limit(submission: Submission, run_tag: str) -> Group | None:
+def _limit(submission: Submission, run_tag: str) -> FileGroup | None:
     """Return whether the team has as many other runs as it may have."""
     limit = submission.call.runs_per_team
     others = _other_runs(submission, run_tag)
@@ -248,13 +246,27 @@ def _own_run(submission: Submission, run_tag: str) -> Run | None:
     return latest.run if latest else None
 
 
-def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
+def _take(lease: leases.Lease[Submission], report: CheckReport, path: Path) -> None:
     """Import the file as a run in state submitted. Raises Refused, with nothing imported."""
     submission = lease.work
 
     try:
         with transaction.atomic():
-            _prepare_run(submission, report.run_tag)
+            collection = Collection.objects.select_for_update(no_key=True).get(
+                pk=submission.call.collection_id
+            )
+            if obstacle := _obstacle(submission, report.run_tag):
+                raise SubmissionRefused(obstacle)
+            run = _own_run(submission, report.run_tag) or Run(collection=collection, run_tag=report.run_tag)
+            if run.pk:
+                submission.call.submissions.taken().filter(run=run).update(rejection=run.rejection)
+                empty_run(run)
+                run.version += 1
+            run.is_from_file, run.state, run.rejection = True, Run.State.SUBMITTED, ""
+            run.team, run.task, run.type = submission.team, submission.call.task, submission.type
+            run.priority, run.description = submission.priority, submission.description
+            run.submitted_by, run.submitted_at = submission.by, submission.received_at
+            run.save()
             import_collection(
                 submission.call.collection.slug,
                 files=_import_files(submission.call, path),
@@ -262,7 +274,7 @@ def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
             )
             # The team may have submitted others since; now, nobody else can.
             if over := _limit(submission, report.run_tag):
-                raise Refused(over)
+                raise SubmissionRefused(over)
             run = submission.call.collection.runs.get(run_tag=report.run_tag)
             replaced = submission.call.submissions.taken().filter(run=run).exclude(pk=submission.pk)
             replaced.update(outcome=Submission.Outcome.REPLACED)
@@ -273,7 +285,7 @@ def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
             )
             audit.record("run submitted", run, by=submission.by, detail=detail)
     except BadFormat as problem:
-        raise Refused(error("not_imported", *_parts(problem), line=problem.line)) from problem
+        raise SubmissionRefused(error("not_imported", *_parts(problem), line=problem.line)) from problem
 
 
 def _import_files(call: Call, path: Path) -> ImportFiles:
@@ -282,25 +294,8 @@ def _import_files(call: Call, path: Path) -> ImportFiles:
     return ImportFiles(responses=(path,), passages_of=PassagesOf(call.passages_of), topics_are_closed=True)
 
 
-def _prepare_run(submission: Submission, run_tag: str) -> None:
-    """Prepare the run that the import fills: a new one, or the team's earlier one, emptied."""
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=submission.call.collection_id)
-    if obstacle := _obstacle(submission, run_tag):
-        raise Refused(obstacle)
-    run = _own_run(submission, run_tag) or Run(collection=collection, run_tag=run_tag)
-    if run.pk:
-        submission.call.submissions.taken().filter(run=run).update(rejection=run.rejection)
-        empty_run(run)
-        run.version += 1
-    run.is_from_file, run.state, run.rejection = True, Run.State.SUBMITTED, ""
-    run.team, run.task, run.type = submission.team, submission.call.task, submission.type
-    run.priority, run.description = submission.priority, submission.description
-    run.submitted_by, run.submitted_at = submission.by, submission.received_at
-    run.save()
-
-
 @transaction.atomic
-def _refuse(lease: Lease[Submission], report: Report) -> None:
+def _refuse(lease: leases.Lease[Submission], report: CheckReport) -> None:
     submission = lease.work
     fields = report.as_fields(submission) | {"outcome": Submission.Outcome.REFUSED}
     leases.finish(lease, **fields)

@@ -15,11 +15,9 @@ from pathlib import Path
 from django.conf import settings
 
 from grading.errors import BadFormat
-from grading.submissions import Finding, Severity
-from grading.submissions.rules import CATEGORIES
+from grading.submissions import Finding, Severity, rules
 from rubricweb.core.forms import write_chunks
-from rubricweb.imports import zips
-from rubricweb.imports.staging import file_name, shown_name
+from rubricweb.imports import staging, zips
 from rubricweb.submissions.models import Submission
 
 INCOMING = "incoming-"
@@ -36,12 +34,12 @@ OWN_CATEGORIES = {
     "not_imported": "what the collection cannot store",
 }
 """Category -> what it means, for what the collection says beside the rules of the track."""
-MEANINGS = CATEGORIES | OWN_CATEGORIES
+MEANINGS = rules.CATEGORIES | OWN_CATEGORIES
 
 
 def path_of(submission: Submission) -> Path:
     """Return each file has a folder of its own, named by its key, so that no name leads anywhere."""
-    return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / file_name(submission.name)
+    return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / staging.file_name(submission.name)
 
 
 def is_here(submission: Submission) -> bool:
@@ -69,7 +67,7 @@ def incoming(name: str, chunks: Iterable[bytes]) -> Iterator[Incoming]:
     with tempfile.TemporaryDirectory(dir=folder, prefix=INCOMING) as own:
         path = Path(own) / "file"
         size, digest = write_chunks(path, chunks)
-        yield Incoming(path, shown_name(name), size, digest)
+        yield Incoming(path, staging.shown_name(name), size, digest)
 
 
 def keep(submission: Submission, file: Incoming) -> None:
@@ -94,7 +92,7 @@ def unpacked(path: Path, *, name: str) -> Iterator[Path]:
     if len(entries) != 1:
         raise BadFormat(f"the zip has {len(entries):,} files, expected one, the run")
     with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="submission-") as folder:
-        target = Path(folder) / file_name(entries[0])
+        target = Path(folder) / staging.file_name(entries[0])
         with target.open("wb") as stream:
             stream.writelines(zips.chunks(path, entries[0], name=name))
         yield target
@@ -115,7 +113,7 @@ def is_larger(path: Path, size: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """One finding of a category."""
 
     problem: str
@@ -126,13 +124,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FileGroup:
     """All findings of one category."""
 
     category: str
     severity: str
     number: int
-    places: tuple[Place, ...]
+    places: tuple[FilePlace, ...]
     """The first of them."""
 
     @property
@@ -156,16 +154,16 @@ class Group:
         return any(place.sentence is not None for place in self.places)
 
 
-def grouped(findings: Iterable[Finding], counts: Mapping[str, int]) -> list[Group]:
+def grouped(findings: Iterable[Finding], counts: Mapping[str, int]) -> list[FileGroup]:
     """Return the findings by category, errors first, each in the order of the file."""
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[FilePlace]] = {}
     severities: dict[str, Severity] = {}
     for finding in findings:
         severities[finding.category] = finding.severity
-        place = Place(finding.problem, finding.expected, finding.line, finding.query_id, finding.sentence)
+        place = FilePlace(finding.problem, finding.expected, finding.line, finding.query_id, finding.sentence)
         places.setdefault(finding.category, []).append(place)
     groups = [
-        Group(
+        FileGroup(
             category, severities[category].value, counts.get(category, len(placed)), tuple(placed[:MOST_EACH])
         )
         for category, placed in places.items()
@@ -173,28 +171,28 @@ def grouped(findings: Iterable[Finding], counts: Mapping[str, int]) -> list[Grou
     return sorted(groups, key=lambda group: group.severity != Severity.ERROR)
 
 
-def error(category: str, problem: str, expected: str, *, line: int | None = None) -> Group:
+def error(category: str, problem: str, expected: str, *, line: int | None = None) -> FileGroup:
     """Return a single finding of the collection's own, for which a file is refused."""
-    return Group(category, Severity.ERROR.value, 1, (Place(problem, expected, line),))
+    return FileGroup(category, Severity.ERROR.value, 1, (FilePlace(problem, expected, line),))
 
 
-def warning(category: str, problem: str, expected: str) -> Group:
-    return Group(category, Severity.WARNING.value, 1, (Place(problem, expected),))
+def warning(category: str, problem: str, expected: str) -> FileGroup:
+    return FileGroup(category, Severity.WARNING.value, 1, (FilePlace(problem, expected),))
 
 
-def total(groups: Iterable[Group], severity: Severity) -> int:
+def total(groups: Iterable[FileGroup], severity: Severity) -> int:
     return sum(group.number for group in groups if group.severity == severity)
 
 
-def findings_as_json(groups: Iterable[Group]) -> list[dict[str, object]]:
+def findings_as_json(groups: Iterable[FileGroup]) -> list[dict[str, object]]:
     return [asdict(group) for group in groups]
 
 
-def findings_from_json(stored: Iterable[dict[str, object]]) -> list[Group]:
+def findings_from_json(stored: Iterable[dict[str, object]]) -> list[FileGroup]:
     """Return the findings that `findings_as_json` stored."""
     return [_group(**group) for group in stored]  # type: ignore[arg-type]
 
 
-def _group(category: str, severity: str, number: int, places: Iterable[dict[str, object]]) -> Group:
-    first = tuple(Place(**place) for place in places)  # type: ignore[arg-type]
-    return Group(category, severity, number, first)
+def _group(category: str, severity: str, number: int, places: Iterable[dict[str, object]]) -> FileGroup:
+    first = tuple(FilePlace(**place) for place in places)  # type: ignore[arg-type]
+    return FileGroup(category, severity, number, first)

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from rubricweb.core import events
-from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs import kinds, leases
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Submission
 
 
-class Submissions(TaskKind[Submission]):
+class Submissions(kinds.TaskKind[Submission]):
     name = "submission"
     collection = "call.collection_id"
     model = Submission
     related = ("call__collection", "by")
     is_retried = True
 
-    def run(self, lease: Lease[Submission]) -> None:
+    def run(self, lease: leases.Lease[Submission]) -> None:
         """Check the file; what the rules refuse is a result, other errors are tried again."""
         from rubricweb.submissions import checking  # readers, rules and imports: for workers only
 
         if not files.is_here(lease.work):
-            raise CannotRun(
+            raise kinds.CannotRun(
                 "The submitted file is not on the worker's machine: "
                 "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."
             )
         checking.check(lease)
 
-    def need(self, work: Submission) -> Need:
-        return Need("submitted files", "the check of a submitted file")
+    def need(self, work: Submission) -> kinds.Need:
+        return kinds.Need("submitted files", "the check of a submitted file")
 
     def label(self, work: Submission) -> str:
         return f"submission {work.pk}"

@@ -48,7 +48,7 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamRow:
+class TeamProgress:
     """A team on the organizers' page: its runs for each call."""
 
     team: str
@@ -82,7 +82,7 @@ class CallCounts:
 @dataclass(frozen=True, slots=True)
 class DeskPage:
     calls: tuple[CallCounts, ...]
-    teams: tuple[TeamRow, ...]
+    teams: tuple[TeamProgress, ...]
     late: tuple[Submission, ...]
     """Late files that wait for an organizer."""
     waiting: tuple[Submission, ...]
@@ -136,7 +136,10 @@ def desk(collection: Collection) -> DeskPage:
     calls = list(collection.calls.select_related("collection"))
     rows = Submission.objects.filter(call__collection=collection).defer("findings")
     listed = list(rows.select_related(*SHOWN))
-    members = _members(collection)
+    members: dict[str, list[str]] = defaultdict(list)
+    members_rows = collection.memberships.filter(role=Role.PARTICIPANT).order_by("user__username")
+    for team, username in members_rows.values_list("team", "user__username"):
+        members[team].append(username)
     runs: dict[tuple[str, int], set[int]] = defaultdict(set)
     for submission in listed:
         if submission.counts:
@@ -145,7 +148,9 @@ def desk(collection: Collection) -> DeskPage:
     return DeskPage(
         calls=tuple(_counts_of(call, teams, runs, listed) for call in calls),
         teams=tuple(
-            TeamRow(team, tuple(len(runs[team, call.pk]) for call in calls), tuple(members.get(team, ())))
+            TeamProgress(
+                team, tuple(len(runs[team, call.pk]) for call in calls), tuple(members.get(team, ()))
+            )
             for team in teams
         ),
         late=tuple(submission for submission in listed if submission.outcome == Submission.Outcome.LATE),
@@ -167,15 +172,6 @@ def versions_of(submission: Submission) -> list[Submission]:
         return []
     same = submission.call.submissions.filter(team=submission.team, run_tag=submission.run_tag)
     return list(same.exclude(pk=submission.pk).select_related(*SHOWN).defer("findings"))
-
-
-def _members(collection: Collection) -> dict[str, list[str]]:
-    """Return the usernames of each team."""
-    members: dict[str, list[str]] = defaultdict(list)
-    rows = collection.memberships.filter(role=Role.PARTICIPANT).order_by("user__username")
-    for team, username in rows.values_list("team", "user__username"):
-        members[team].append(username)
-    return members
 
 
 def _counts_of(

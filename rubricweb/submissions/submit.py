@@ -21,13 +21,8 @@ from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.core.forms import offer_choices, too_large
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus.models import Run
-from rubricweb.submissions import access, actions, files, selectors
-from rubricweb.submissions.access import Desk
-from rubricweb.submissions.actions import Described, NotTaken, Sent
-from rubricweb.submissions.files import findings_from_json
+from rubricweb.submissions import access, actions, files, rules_form, selectors
 from rubricweb.submissions.models import Call, Submission
-from rubricweb.submissions.rules_form import in_words, preset_of
-from rubricweb.submissions.selectors import CallCard
 
 SUBMIT_PAGE = "submissions/submit.html"
 
@@ -58,9 +53,9 @@ class SubmitForm(forms.Form):
         if self.errors and "file" in self.cleaned_data:
             self.add_error("file", "Choose the file again: it was not kept.")
 
-    def described(self) -> Described:
+    def described(self) -> actions.Described:
         fields = self.cleaned_data
-        return Described(fields["type"], fields.get("priority"), fields["description"])
+        return actions.Described(fields["type"], fields.get("priority"), fields["description"])
 
 
 def submit_form(
@@ -111,7 +106,7 @@ def submit(request: HtmxRequest, slug: str) -> HttpResponse:
         return form_response(request, SUBMIT_PAGE, context)
     try:
         return redirect(_receive(request, place, card.call, form))
-    except NotTaken as reason:
+    except actions.NotTaken as reason:
         messages.error(request, str(reason))
         return redirect(request.get_full_path())
 
@@ -120,14 +115,14 @@ def _about(call: Call) -> dict[str, object]:
     """Return what stands beside the upload: the rules, the track that they come from, and the topics."""
     rules = call.parsed_rules
     return {
-        "preset": preset_of(rules, call.takes),
-        "rules": in_words(rules, call.takes),
+        "preset": rules_form.preset_of(rules, call.takes),
+        "rules": rules_form.in_words(rules, call.takes),
         "formats": FORMATS,
         "n_topics": call.collection.topics.count() if call.has_opened else 0,
     }
 
 
-def _chosen(cards: Sequence[CallCard], pk: str) -> CallCard | None:
+def _chosen(cards: Sequence[selectors.CallCard], pk: str) -> selectors.CallCard | None:
     """Return the card of the call; without a key, of the open one that ends first, else of the last."""
     if pk:
         named = [card for card in cards if card.call.pk == parse_id(pk)]
@@ -138,7 +133,7 @@ def _chosen(cards: Sequence[CallCard], pk: str) -> CallCard | None:
     return next(iter([*still_open, *cards[::-1]]), None)
 
 
-def _dry_report(place: Desk, call: Call, form: SubmitForm) -> object | None:
+def _dry_report(place: access.Desk, call: Call, form: SubmitForm) -> object | None:
     """Return what the check says of the form's file; None, with the reason in the form, where it is none."""
     from rubricweb.submissions.checking import dry_check  # readers and rules: not for every page
 
@@ -148,19 +143,19 @@ def _dry_report(place: Desk, call: Call, form: SubmitForm) -> object | None:
     team = place.team or actions.team_named(call, form.cleaned_data["team"])
     try:
         return dry_check(call, upload.name or "run", upload.chunks(), team=team)
-    except NotTaken as reason:
+    except actions.NotTaken as reason:
         form.add_error("file", str(reason))
         return None
 
 
-def _receive(request: HtmxRequest, place: Desk, call: Call, form: SubmitForm) -> Submission:
+def _receive(request: HtmxRequest, place: access.Desk, call: Call, form: SubmitForm) -> Submission:
     """Keep the file of the valid form. A draft that it replaces is one of the same team and call."""
     upload, replaces = form.cleaned_data["file"], form.cleaned_data["replaces"]
     team = place.team or actions.team_named(call, form.cleaned_data["team"])
     drafts = call.submissions.filter(team=team)
     return actions.receive(
         call,
-        Sent(upload.name or "run", upload.chunks()),
+        actions.Sent(upload.name or "run", upload.chunks()),
         team=team,
         by=request.user,
         described=form.described(),
@@ -185,7 +180,7 @@ def submission(request: HtmxRequest, slug: str, submission_id: int) -> HttpRespo
     return page_or_part(request, REPORT_PAGE, _report(place, row), part="submission")
 
 
-def _report(place: Desk, row: Submission, reject_form: RejectForm | None = None) -> Context:
+def _report(place: access.Desk, row: Submission, reject_form: RejectForm | None = None) -> Context:
     described = {name: getattr(row, name) for name in ("type", "priority", "description", "team")}
     may_submit = row.call.is_open and row.asks_for_another and not row.is_live
     initial = described | {"replaces": row.pk}
@@ -193,7 +188,7 @@ def _report(place: Desk, row: Submission, reject_form: RejectForm | None = None)
         "collection": place.collection,
         "place": place,
         "submission": row,
-        "groups": findings_from_json(row.findings),
+        "groups": files.findings_from_json(row.findings),
         "versions": selectors.versions_of(row),
         "form": submit_form(row.call, team=place.team, initial=initial) if may_submit else None,
         "reject_form": reject_form or RejectForm(auto_id="reject-%s"),
@@ -261,7 +256,7 @@ def _decided(request: HtmxRequest, row: Submission, do: Callable[..., Submission
     """Tell that it is `done`, or why not."""
     try:
         do(row, by=request.user)
-    except NotTaken as reason:
+    except actions.NotTaken as reason:
         messages.error(request, str(reason))
     else:
         messages.success(request, done)

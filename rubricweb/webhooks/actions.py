@@ -203,7 +203,10 @@ def send(collection: Collection, event: EventType, details: Details, *, to: Sequ
         Delivery(endpoint=endpoint, message=message, not_before=at) for endpoint in to
     )
     queue.enqueue(deliveries)
-    _forget_old(collection)
+    live: Iterable[str] = Delivery.LIVE
+    on_its_way = Delivery.objects.filter(message=OuterRef("pk"), state__in=live)
+    old = collection.webhook_messages.filter(~Exists(on_its_way), at__lt=timezone.now() - KEPT)
+    old.delete()
     return message
 
 
@@ -222,11 +225,3 @@ def job_ended(
 def api_address(name: str, *arguments: object) -> StrPromise:
     """Return the path of a resource of the API, which is a room above; it is looked up when it is read."""
     return reverse_lazy(f"api:{name}", args=arguments)
-
-
-def _forget_old(collection: Collection) -> None:
-    """Delete messages that are long over."""
-    live: Iterable[str] = Delivery.LIVE
-    on_its_way = Delivery.objects.filter(message=OuterRef("pk"), state__in=live)
-    old = collection.webhook_messages.filter(~Exists(on_its_way), at__lt=timezone.now() - KEPT)
-    old.delete()

@@ -14,13 +14,10 @@ from standardwebhooks import Webhook
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.core import audit
-from rubricweb.core.servers import is_set_up, mail
+from rubricweb.core import audit, servers
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease
 from rubricweb.webhooks import sending
 from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
-from rubricweb.webhooks.sending import HttpAnswer
 
 WAITS = tuple(
     dt.timedelta(seconds=seconds)
@@ -45,26 +42,26 @@ def mail_organizers(endpoint: Endpoint, why: str) -> None:
     held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
     recipients = User.objects.filter(is_active=True, **held).exclude(email="")
     mailed = sorted(set(recipients.values_list("email", flat=True)))
-    if not mailed or not is_set_up():
+    if not mailed or not servers.is_set_up():
         return
     context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
     text = render_to_string("webhooks/turned_off_mail.txt", context)
     subject = f"A webhook of {endpoint.collection} was turned off"
     for email in mailed:
         about = f"webhook {endpoint.pk}: a notice"
-        mail(email, subject, text, about=about)
+        servers.mail(email, subject, text, about=about)
 
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """What one try came to."""
 
     at: dt.datetime
     seconds: float
-    answer: HttpAnswer | None
+    answer: sending.HttpAnswer | None
     error: str
     """Empty for a success."""
 
@@ -80,32 +77,30 @@ def headers_of(message: Message, endpoint: Endpoint, at: dt.datetime) -> dict[st
     }
 
 
-def deliver(lease: Lease[Delivery]) -> None:
+def deliver(lease: leases.Lease[Delivery]) -> None:
     """Try once. Raises LeaseLost where another worker has it meanwhile."""
-    outcome = _try(lease.work.message, lease.work.endpoint)
-    _save(lease, outcome)
-    result = outcome.error or "delivered"
-    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
-
-
-def _try(message: Message, endpoint: Endpoint) -> Outcome:
+    message = lease.work.message
+    endpoint = lease.work.endpoint
     at, began, answer = timezone.now(), time.monotonic(), None
     try:
         target = sending.target_of(endpoint.address)
         answer = sending.post(target, headers_of(message, endpoint, at), message.body.encode())
         error = "" if answer.is_success else _refused(answer)
-    except (sending.BadAddress, sending.Refused, sending.NotAnswered) as failure:
+    except (sending.BadAddress, sending.AddressRefused, sending.NotAnswered) as failure:
         error = str(failure)
-    return Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
+    outcome = DeliveryOutcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
+    _save(lease, outcome)
+    result = outcome.error or "delivered"
+    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
 
 
-def _refused(answer: HttpAnswer) -> str:
+def _refused(answer: sending.HttpAnswer) -> str:
     redirected = " Redirects are not followed." if 300 <= answer.status < 400 else ""
     return f"Answered with status {answer.status}.{redirected}"
 
 
 @transaction.atomic
-def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
+def _save(lease: leases.Lease[Delivery], outcome: DeliveryOutcome) -> None:
     endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=lease.work.endpoint_id)
     answer = outcome.answer
     DeliveryAttempt.objects.create(
@@ -117,7 +112,9 @@ def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
         error=outcome.error,
     )
     if outcome.error:
-        _note_failure(endpoint, outcome)
+        endpoint.failing_since = endpoint.failing_since or outcome.at
+        endpoint.failures += 1
+        endpoint.rests_until = timezone.now() + _rest(endpoint.failures, outcome.answer)
         _try_again(lease, endpoint, outcome)
     else:
         endpoint.failing_since, endpoint.failures, endpoint.rests_until = None, 0, None
@@ -125,13 +122,7 @@ def _save(lease: Lease[Delivery], outcome: Outcome) -> None:
     endpoint.save(update_fields=["failing_since", "failures", "rests_until", "state"])
 
 
-def _note_failure(endpoint: Endpoint, outcome: Outcome) -> None:
-    endpoint.failing_since = endpoint.failing_since or outcome.at
-    endpoint.failures += 1
-    endpoint.rests_until = timezone.now() + _rest(endpoint.failures, outcome.answer)
-
-
-def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:
+def _rest(failures: int, answer: sending.HttpAnswer | None) -> dt.timedelta:
     requested = answer.retry_after if answer else ""
     if requested.isdecimal() and len(requested) < 10:
         return min(dt.timedelta(seconds=int(requested)), LONGEST_ASKED_REST)
@@ -139,7 +130,7 @@ def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:
     return min(SHORTEST_REST * (1 << doublings), LONGEST_REST)
 
 
-def _try_again(lease: Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> None:
+def _try_again(lease: leases.Lease[Delivery], endpoint: Endpoint, outcome: DeliveryOutcome) -> None:
     """Schedule another try; or give up, and turn the endpoint off if it is gone or failed for days."""
     tries = lease.work.tries + 1
     is_gone = outcome.answer is not None and outcome.answer.status == GONE

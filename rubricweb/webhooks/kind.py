@@ -5,12 +5,11 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from rubricweb.jobs.kinds import Kind
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs import kinds, leases
 from rubricweb.webhooks.models import Delivery, Endpoint
 
 
-class Deliveries(Kind[Delivery]):
+class Deliveries(kinds.Kind[Delivery]):
     """A worker that is lost while it sends has another send the same message with the same `webhook-id`."""
 
     name = "webhook"
@@ -20,7 +19,7 @@ class Deliveries(Kind[Delivery]):
     is_retried = True
     is_timed = True
 
-    def run(self, lease: Lease[Delivery]) -> None:
+    def run(self, lease: leases.Lease[Delivery]) -> None:
         from rubricweb.webhooks import deliveries  # httpx: commands and web processes start without it
 
         deliveries.deliver(lease)

@@ -50,7 +50,7 @@ class BadAddress(ValueError):
     """The address is of no form that is sent to; the text is for people."""
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """The address leads to a machine that must not be asked; the text is for people."""
 
 
@@ -62,10 +62,6 @@ class Target:
     host: str
     """A name in ASCII, or an IP address without brackets."""
     port: int
-
-    @property
-    def is_plain(self) -> bool:
-        return self.url.scheme == "http"
 
 
 def target_of(address: str) -> Target:
@@ -105,7 +101,7 @@ def checked(target: Target) -> list[Address]:
     addresses = list(dict.fromkeys(ip_address(str(row[4][0]).partition("%")[0]) for row in rows))
     for address in addresses:
         if why := refusal(address, target):
-            raise Refused(why)
+            raise AddressRefused(why)
     if not addresses:
         raise OSError("The name has no address.")
     return addresses
@@ -117,7 +113,7 @@ def refusal(address: Address, target: Target) -> str:
         return ""
     if not is_public(address):
         return f"{target.host} leads to {address}, which is not a public address."
-    if target.is_plain:
+    if target.url.scheme == "http":
         return f"{target.host} can be reached by https only."
     if target.port not in PORTS:
         return f"{target.host} can be reached on port 443 or 8443 only."

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.db.models import Count, Max, Prefetch, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -19,11 +19,8 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.webhooks import access, actions
-from rubricweb.webhooks.actions import WebhookFields
-from rubricweb.webhooks.deliveries import headers_of
+from rubricweb.webhooks import access, actions, deliveries, sending
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, DeliveryAttempt, Endpoint
-from rubricweb.webhooks.sending import BadAddress, target_of
 
 LISTED = 50
 """Deliveries on a page of the log."""
@@ -36,28 +33,6 @@ ACTS: dict[str, tuple[Callable[..., object], str]] = {
 }
 
 
-def listed_webhooks(collection: Collection) -> QuerySet[Endpoint]:
-    """Return the collection's webhooks, with `delivered`, `failed` and `last_at` of what is in the log."""
-    rows: QuerySet[Endpoint] = collection.webhooks.with_right().select_related("collection")
-    return rows.annotate(
-        delivered=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DONE)),
-        failed=Count("deliveries", filter=Q(deliveries__state=Delivery.State.FAILED)),
-        last_at=Max("deliveries__message__at"),
-    )
-
-
-def log_of(endpoint: Endpoint, *, state: str = "", page: str | None = None) -> Page[Any]:
-    """Return deliveries, latest first, with their attempts as `latest`; of one state where that is given."""
-    rows = endpoint.deliveries.select_related("message").order_by("-message__at", "-pk")
-    if state:
-        rows = rows.filter(state=state)
-    latest = Prefetch("log", DeliveryAttempt.objects.order_by("-pk"), to_attr="latest")
-    page_of_log = Paginator(rows.prefetch_related(latest), LISTED).get_page(page)
-    for delivery in page_of_log:
-        delivery.endpoint = endpoint
-    return page_of_log
-
-
 @dataclass(frozen=True, slots=True)
 class SentRequest:
     """One attempt as it went out and what came back."""
@@ -67,22 +42,16 @@ class SentRequest:
     """The headers without the signature, which a secret of that time made."""
 
 
-def requests_of(delivery: Delivery) -> list[SentRequest]:
-    """Return the attempts of a delivery, latest first."""
-    rows = delivery.log.order_by("-pk")
-    return [SentRequest(attempt, _headers(delivery, attempt)) for attempt in rows]
-
-
 def _headers(delivery: Delivery, attempt: DeliveryAttempt) -> dict[str, str]:
-    headers = headers_of(delivery.message, delivery.endpoint, attempt.at)
+    headers = deliveries.headers_of(delivery.message, delivery.endpoint, attempt.at)
     return {name: value for name, value in headers.items() if name != "webhook-signature"}
 
 
 def check_address(text: str) -> None:
     """Raise ValidationError if messages cannot be sent to this address."""
     try:
-        target_of(text)
-    except BadAddress as error:
+        sending.target_of(text)
+    except sending.BadAddress as error:
         raise ValidationError(str(error)) from error
 
 
@@ -114,8 +83,8 @@ class WebhookForm(forms.Form):
         return cls(submitted, initial=current)
 
     @property
-    def chosen(self) -> WebhookFields:
-        return WebhookFields(**self.cleaned_data)
+    def chosen(self) -> actions.WebhookFields:
+        return actions.WebhookFields(**self.cleaned_data)
 
 
 class ReplayForm(forms.Form):
@@ -159,7 +128,11 @@ def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int)
     """Show the log with one message open below its row: its body, and each attempt to deliver it."""
     row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
     context = _opened(request, row.endpoint, WebhookForm.of(row.endpoint))
-    context |= {"opened_message": row, "requests": requests_of(row)}
+    rows = row.log.order_by("-pk")
+    context |= {
+        "opened_message": row,
+        "requests": [SentRequest(attempt, _headers(row, attempt)) for attempt in rows],
+    }
     return _page(request, row.endpoint.collection, {"form": context["change_form"]} | context)
 
 
@@ -176,10 +149,17 @@ def secret(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
 def _opened(request: HtmxRequest, endpoint: Endpoint, form: WebhookForm) -> dict[str, object]:
     state = request.GET.get("state", "")
     chosen = state if state in Delivery.State.values else ""
+    rows = endpoint.deliveries.select_related("message").order_by("-message__at", "-pk")
+    if chosen:
+        rows = rows.filter(state=chosen)
+    latest = Prefetch("log", DeliveryAttempt.objects.order_by("-pk"), to_attr="latest")
+    page_of_log = Paginator(rows.prefetch_related(latest), LISTED).get_page(request.GET.get("page"))
+    for delivery in page_of_log:
+        delivery.endpoint = endpoint
     return {
         "opened": endpoint,
         "change_form": form,
-        "log": log_of(endpoint, state=chosen, page=request.GET.get("page")),
+        "log": page_of_log,
         "state": chosen,
         "replay": ReplayForm(initial={"since": endpoint.failing_since or endpoint.created_at}),
     }
@@ -200,10 +180,15 @@ def _with_secret(
 
 def _page(request: HtmxRequest, collection: Collection, context: Context) -> HttpResponse:
     """Return the settings with this section open."""
+    rows: QuerySet[Endpoint] = collection.webhooks.with_right().select_related("collection")
     page = {
         "collection": collection,
         "section": "Webhooks",
-        "webhooks": listed_webhooks(collection),
+        "webhooks": rows.annotate(
+            delivered=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DONE)),
+            failed=Count("deliveries", filter=Q(deliveries__state=Delivery.State.FAILED)),
+            last_at=Max("deliveries__message__at"),
+        ),
         "new_form": _new_form(),
     }
     return form_response(request, PAGE, page | dict(context), part="webhooks")

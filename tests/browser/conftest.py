@@ -26,7 +26,7 @@ from rubricweb.banks.actions import revise_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.demo.loading import SLUG, load_demo
 from rubricweb.grades.raters import raters
@@ -326,7 +326,7 @@ def inspector_of(people: People) -> Iterator[Callable[[str | None], Inspector]]:
 def campaign_of(places):
     def made(mode: str = "assisted", *, size: int | None = 6, assessors: int = 1) -> Campaign:
         kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
-        choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=size)
+        choice = CellChoice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=size)
         plan = CampaignPlan(f"Second look {uuid4().hex[:4]}", Campaign.Mode(mode), assessors)
         return open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
 

@@ -14,7 +14,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate
 from rubricweb.campaigns.models import Campaign, Decision
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.grades.raters import raters
 from rubricweb.review.models import Flag
 from tests.factories import take
@@ -25,7 +25,7 @@ def inbox(places) -> str:
     """Three cells that two assessors rated 5 and 0, and one that both rated 3."""
     set_role(User.objects.get(username="viewer"), places.collection, role=Role.ASSESSOR, by=None)
     kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
-    choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=4)
+    choice = CellChoice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=4)
     plan = CampaignPlan("Two each", Campaign.Mode.BLIND, 2)
     campaign = open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=5)
     for username, rating in (("assessor", 5), ("viewer", 0)):

@@ -16,7 +16,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.leases import MOST_HELD
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, UserFactory
@@ -48,7 +48,7 @@ def test_twenty_at_once_lose_nothing(server_url, demo, cells, assessors):
     """Many cells, each for one, with those that everybody holds at the end; and few cells, each for all."""
     bank = demo.banks.get()
     kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
-    choice = Choice(bank, tuple(demo.topics.all()), kinds, raters(bank)[0], size=cells)
+    choice = CellChoice(bank, tuple(demo.topics.all()), kinds, raters(bank)[0], size=cells)
     plan = CampaignPlan("All together", Campaign.Mode.ASSISTED, assessors)
     campaign = open_campaign(choice, plan, by=User.objects.get(username="organizer"), seed=1)
     people = assessors_of(campaign, server_url, CLIENTS)

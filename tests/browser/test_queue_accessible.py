@@ -13,7 +13,7 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate
 from rubricweb.campaigns.adjudication import CellKey, decide
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.grades.raters import raters
 from tests.browser.queue import SHOWN
 from tests.factories import take
@@ -23,7 +23,7 @@ from tests.factories import take
 def campaign(places) -> Campaign:
     """Mixed modes, two a cell; organizer and assessor rated two cells each, one of which is decided."""
     kinds = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
-    choice = Choice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=8)
+    choice = CellChoice(places.bank, (places.topic,), kinds, raters(places.bank)[0], size=8)
     organizer = User.objects.get(username="organizer")
     campaign = open_campaign(
         choice, CampaignPlan("Second look", Campaign.Mode.MIXED, 2), by=organizer, seed=5

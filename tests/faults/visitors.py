@@ -13,7 +13,7 @@ from django.urls import reverse
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.grades.raters import KINDS, raters
 from tests import factories
 from tests.rubricweb.campaigns.assessors import Assessor
@@ -72,7 +72,9 @@ class Ratings:
     def __init__(self, url: str, slug: str, *, cells: int) -> None:
         collection = factories.CollectionFactory(slug=slug)
         bank = factories.gradable(collection, topics=1, passages=cells // 10 + 1, items=10)
-        choice = Choice(bank, tuple(collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=cells)
+        choice = CellChoice(
+            bank, tuple(collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=cells
+        )
         by = factories.UserFactory(is_superuser=True)
         self.campaign = open_campaign(choice, CampaignPlan(slug, Campaign.Mode.ASSISTED, 1), by=by, seed=1)
         person = factories.MembershipFactory(collection=collection, role="assessor").user

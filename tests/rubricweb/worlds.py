@@ -24,7 +24,7 @@ from rubricweb.banks.versions import name_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.adjudication import CellKey, decide
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.graders.calibration_cards import make_card
@@ -120,7 +120,7 @@ def cells_of(bank: Bank):
 
 def blind_campaign(bank: Bank, *, by: User, people=()) -> Campaign:
     rater = next(rater for rater in raters(bank) if not rater.verifies)
-    choice = Choice(
+    choice = CellChoice(
         bank, tuple(bank.collection.topics.all()), frozenset(KINDS), rater, size=HIDDEN, order="random"
     )
     return open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 2, tuple(people)), by=by, seed=3)

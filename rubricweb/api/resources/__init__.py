@@ -27,7 +27,6 @@ from rest_framework.views import APIView
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.api.models import Token
 from rubricweb.api.requests import RequestProblem
 from rubricweb.api.schema import LINES
@@ -161,14 +160,14 @@ class Resource(APIView):
 
     scopes: ClassVar[Mapping[str, Token.Scope]] = {}
     throttle_classes = (Rate,)
-    role: Role | None = None
+    role: roles.Role | None = None
     """The person's in the collection, once `collection` has returned it."""
 
     @property
     def person(self) -> User:
         return cast("User", self.request.user)  # HasScope lets nobody else in
 
-    def collection(self, *, needed: Role = roles.TO_VIEW) -> Collection:
+    def collection(self, *, needed: roles.Role = roles.TO_VIEW) -> Collection:
         """Return the collection of the address. Outsiders, and tokens of another collection, get 404."""
         collection = collection_for(self.person, self.kwargs["slug"], needed=needed)
         if limited_to(self.request) not in (None, collection.pk):

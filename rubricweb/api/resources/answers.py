@@ -17,17 +17,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from grading.formats.passages import PassageEntry, candidates_of
-from grading.systems import extractive
+from grading.systems import extractive, pipeline, retrieval
 from grading.systems.base import MAX_WORDS, Answer, Source
-from grading.systems.pipeline import Answering, SystemSpec, make
-from grading.systems.retrieval import DEPTH
 from grading.types import Ranking, Topic
 from rubricweb.accounts import roles
 from rubricweb.api.resources import ListResource, Resource, Row, require_valid
-from rubricweb.arena import access, files
-from rubricweb.arena.answers import Verdict
-from rubricweb.arena.board import vote_board
-from rubricweb.arena.board_page import BoardForm
+from rubricweb.arena import access, answers, board, board_page, files
 from rubricweb.arena.models import Arena, Battle, Vote
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
@@ -80,7 +75,7 @@ class CandidateDocument(serializers.Serializer[Any]):
 
 class RetrieveRequest(serializers.Serializer[Any]):
     query = QueryField()
-    hits = serializers.IntegerField(default=DEPTH, min_value=1, max_value=DEEPEST)
+    hits = serializers.IntegerField(default=retrieval.DEPTH, min_value=1, max_value=DEEPEST)
 
 
 class RetrieveDocument(serializers.Serializer[Any]):
@@ -132,7 +127,7 @@ class Retrieve(Resource):
             for doc_id, score in zip(ranking.doc_ids, ranking.scores, strict=True)
             if doc_id in passages
         ]
-        return Response({"query": _query(topic), "candidates": candidates})
+        return Response({"query": {"qid": topic.query_id, "text": topic.text}, "candidates": candidates})
 
 
 class Generate(Resource):
@@ -150,8 +145,10 @@ class Generate(Resource):
         ranking = Ranking(
             "", topic.query_id, tuple(source.passage_id for source in sources), (0.0,) * len(sources)
         )
-        spec = SystemSpec(Answering.SENTENCES, depth=topk, sources=topk, max_words=fields["max_words"])
-        answer = make(spec, topic, ranking, lambda _: sources, None).answer
+        spec = pipeline.SystemSpec(
+            pipeline.Answering.SENTENCES, depth=topk, sources=topk, max_words=fields["max_words"]
+        )
+        answer = pipeline.make(spec, topic, ranking, lambda _: sources, None).answer
         return Response(_answer(topic, answer or Answer((), tuple(sources))))
 
 
@@ -172,10 +169,6 @@ def _sources(collection: Collection, topic: Topic, fields: Row) -> list[Source]:
     return [Source(entry.doc_id, entry.text, entry.title) for entry in entries]
 
 
-def _query(topic: Topic) -> Row:
-    return {"qid": topic.query_id, "text": topic.text}
-
-
 def _answer(topic: Topic, answer: Answer) -> Row:
     return {
         "topic_id": topic.query_id,
@@ -191,7 +184,7 @@ def _answer(topic: Topic, answer: Answer) -> Row:
 NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")
 BOARD = [
     OpenApiParameter(
-        "verdict", enum=[verdict.value for verdict in Verdict], description="`answer` by default."
+        "verdict", enum=[verdict.value for verdict in answers.Verdict], description="`answer` by default."
     ),
     NAMED,
     OpenApiParameter("length", bool, description="At equal length of answers."),
@@ -201,9 +194,9 @@ BOARD = [
 class OfBoard(Resource):
     """For those who may see who leads: organizers and topic developers, others once the board is open."""
 
-    def chosen(self) -> tuple[Arena, BoardForm]:
+    def chosen(self) -> tuple[Arena, board_page.BoardForm]:
         arena = access.arena_for_board(self.person, self.collection().slug)
-        form = BoardForm(self.request.query_params)
+        form = board_page.BoardForm(self.request.query_params)
         require_valid(form)
         return arena, form
 
@@ -264,7 +257,9 @@ class VoteBoardResource(OfBoard):
         """Get the vote board."""
         arena, form = self.chosen()
         options = {"with_named": form.with_named, "at_equal_length": form.at_equal_length}
-        return Response(files.board_document(vote_board(arena.collection, form.chosen, **options), slug))
+        return Response(
+            files.board_document(board.vote_board(arena.collection, form.chosen, **options), slug)
+        )
 
 
 class VoteDocument(serializers.Serializer[Any]):

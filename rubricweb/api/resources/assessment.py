@@ -32,18 +32,17 @@ from rubricweb.api.resources import (
 from rubricweb.banks.models import Item
 from rubricweb.campaigns import access as campaign_access
 from rubricweb.campaigns import actions as campaign_actions
+from rubricweb.campaigns import new_campaign
 from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.new_campaign import Preview, preview_of
 from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
 from rubricweb.review import access as flag_access
-from rubricweb.review.flags import STATES, State, members_who_answer
+from rubricweb.review.flags import STATES, State, members_who_answer, views
 from rubricweb.review.flags import actions as flag_actions
-from rubricweb.review.flags.views import MAX_TEXT
-from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
+from rubricweb.review.models import Flag, FlagEvent, Kind
 
 CAMPAIGN_WRITES = {"POST": Token.Scope.ORGANIZE}
 STEERS = {"close": campaign_actions.close_campaign, "reopen": campaign_actions.reopen_campaign}
@@ -127,7 +126,7 @@ class NewCampaign(serializers.Serializer[Any]):
     )
 
 
-class CampaignPreview(serializers.Serializer[Preview]):
+class CampaignPreview(serializers.Serializer[new_campaign.PlanPreview]):
     """What the campaign would ask of people."""
 
     cells = serializers.IntegerField()
@@ -151,7 +150,7 @@ class CampaignPreview(serializers.Serializer[Preview]):
         help_text="Of the interval of most runs' estimates, about; null where it is not known before.",
     )
 
-    def get_close_pairs(self, plan: Preview) -> int:
+    def get_close_pairs(self, plan: new_campaign.PlanPreview) -> int:
         return len(plan.pairs)
 
 
@@ -188,7 +187,9 @@ class CampaignPlan(Resource):
         collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign)
         form = _form(collection, fields)
         everybody = members_who_rate(collection).count()
-        plan = preview_of(form.choice, form.plan, everybody=everybody, seconds=fields.get("seconds"))
+        plan = new_campaign.preview_of(
+            form.choice, form.plan, everybody=everybody, seconds=fields.get("seconds")
+        )
         return Response(CampaignPreview(plan).data)
 
 
@@ -281,7 +282,7 @@ class NewFlag(serializers.Serializer[Any]):
     item = serializers.IntegerField(required=False, help_text="The id of an item.")
     passage = serializers.IntegerField(required=False, help_text="The id of a passage of its pool.")
     kind = serializers.ChoiceField(choices=Flag.Kind.choices)
-    text = serializers.CharField(default="", allow_blank=True, max_length=MAX_TEXT)
+    text = serializers.CharField(default="", allow_blank=True, max_length=views.MAX_TEXT)
     event = serializers.UUIDField(required=False, help_text="Sent again with it, it is saved once.")
 
 
@@ -289,7 +290,7 @@ class NewFlagEvent(serializers.Serializer[Any]):
     """A reply, or a decision, which names the version of the flag that you have seen (`If-Match`)."""
 
     verb = serializers.ChoiceField(choices=("replied", "resolved", "reopened", "assigned"))
-    text = serializers.CharField(default="", allow_blank=True, max_length=MAX_TEXT)
+    text = serializers.CharField(default="", allow_blank=True, max_length=views.MAX_TEXT)
     assignee = serializers.CharField(
         required=False, allow_null=True, help_text="A member's user name, with `assigned`; null for nobody."
     )
@@ -325,8 +326,12 @@ class Flags(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Flag a question, passage or grade."""
         collection, fields = self.collection(needed=roles.TO_COMMENT), self.fields(NewFlag)
+        bank = get_object_or_404(collection.banks, pk=fields["bank"])
+        topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+        named = {name: str(fields.get(name, "")) for name in ("item", "passage")}
+        subject = flag_access.subject_for(self.person, (bank.pk, topic.pk), **named, needed=roles.TO_COMMENT)
         flag = flag_actions.open_flag(
-            _subject(self.person, collection, fields),
+            subject,
             kind=Kind(fields["kind"]),
             text=fields["text"],
             by=self.person,
@@ -374,13 +379,6 @@ class FlagEvents(Resource):
             decide = flag_actions.resolve if verb == "resolved" else flag_actions.reopen
             decide(flag, seen=seen, text=text, by=self.person, uid=uid)
         return _answer(self.person, slug, flag_id, HTTPStatus.CREATED)
-
-
-def _subject(person: User, collection: Collection, fields: dict[str, Any]) -> Subject:
-    bank = get_object_or_404(collection.banks, pk=fields["bank"])
-    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
-    named = {name: str(fields.get(name, "")) for name in ("item", "passage")}
-    return flag_access.subject_for(person, (bank.pk, topic.pk), **named, needed=roles.TO_COMMENT)
 
 
 def _member(collection: Collection, username: str | None) -> User | None:

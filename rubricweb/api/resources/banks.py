@@ -19,12 +19,10 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import IF_MATCH, ListResource, Resource, require_valid, seen_version
-from rubricweb.banks import access, actions
+from rubricweb.banks import access, actions, versions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
-from rubricweb.banks.versions import NAME_CHARS, name_version
+from rubricweb.editor import impact, item_forms
 from rubricweb.editor.figures import FiguresForm, rating_graders
-from rubricweb.editor.impact import Impact, UnsavedItem, impact_of
-from rubricweb.editor.item_forms import MAX_WORDING
 from rubricweb.editor.what_if import LabelChange, RunMove, WhatIf, what_if
 
 EDITS = dict.fromkeys(("POST", "PATCH"), Token.Scope.EDIT)
@@ -187,7 +185,7 @@ class VersionSerializer(serializers.Serializer[BankVersion]):
 
 
 class NewVersion(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=NAME_CHARS)
+    name = serializers.CharField(max_length=versions.NAME_CHARS)
     note = serializers.CharField(default="", allow_blank=True)
 
 
@@ -205,7 +203,7 @@ class Versions(OfBank, ListResource):
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
         """Name the present state of a bank."""
         bank = access.bank_for(self.person, self.bank().pk, needed=roles.TO_EDIT_BANK)
-        version = name_version(bank, **self.fields(NewVersion), by=self.person)
+        version = versions.name_version(bank, **self.fields(NewVersion), by=self.person)
         return Response(VersionSerializer(version).data, HTTPStatus.CREATED)
 
 
@@ -245,12 +243,12 @@ class UnsavedDocument(serializers.Serializer[Any]):
 
     topic = serializers.CharField(help_text="The topic's `query_id`.")
     kind = serializers.ChoiceField(choices=Item.Kind.choices, help_text="Of a rewording: that of the item.")
-    text = serializers.CharField(max_length=MAX_WORDING)
+    text = serializers.CharField(max_length=item_forms.MAX_WORDING)
     facet_id = serializers.CharField(default="", allow_blank=True, max_length=200)
     item = serializers.IntegerField(required=False)
 
 
-class ImpactDocument(serializers.Serializer[Impact]):
+class ImpactDocument(serializers.Serializer[impact.Impact]):
     passages = serializers.IntegerField()
     known = serializers.IntegerField(help_text="Graded for this wording already.")
     to_grade = serializers.IntegerField()
@@ -293,5 +291,5 @@ class ItemImpact(OfBank):
             )
         kind = ItemKind(item.kind if item else fields["kind"])
         facet_id = item.facet_id if item else fields["facet_id"]
-        unsaved = UnsavedItem(bank, topic, kind, fields["text"], facet_id, item)
-        return Response(ImpactDocument(impact_of(unsaved)).data)
+        unsaved = impact.UnsavedItem(bank, topic, kind, fields["text"], facet_id, item)
+        return Response(ImpactDocument(impact.impact_of(unsaved)).data)

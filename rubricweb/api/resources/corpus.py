@@ -14,14 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from rubricweb.api.resources import AnyMedia, ListResource, Resource, Row, limited_to
-from rubricweb.core import streams
-from rubricweb.core.http import parse_id
-from rubricweb.corpus import models
-from rubricweb.corpus.access import pooled_passage
+from rubricweb.core import http, streams
+from rubricweb.corpus import access, models, pseudonyms, settings
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.corpus.settings import seconds
 
 NAMED = [
     OpenApiParameter("run", int, description="Of one run, by its id."),
@@ -126,7 +122,7 @@ class PooledPassage(Resource):
     @extend_schema(responses=PassageDocument)
     def get(self, request: Request, slug: str, topic_id: int, passage_id: int) -> Response:
         """Get a pooled passage with its text."""
-        return Response(PassageDocument(pooled_passage(self.collection(), topic_id, passage_id)).data)
+        return Response(PassageDocument(access.pooled_passage(self.collection(), topic_id, passage_id)).data)
 
 
 class RunSerializer(serializers.Serializer[Run]):
@@ -149,7 +145,7 @@ class Runs(ListResource):
         return self.collection().runs.accepted()
 
     def adjusted(self, rows: list[Row]) -> list[Row]:
-        names = shown_names(self.collection().pk, tuple(row["name"] for row in rows))
+        names = pseudonyms.shown_names(self.collection().pk, tuple(row["name"] for row in rows))
         return [{**row, "name": name} for row, name in zip(rows, names, strict=True)]
 
 
@@ -187,14 +183,14 @@ class Responses(ListResource):
         collection, named = self.collection(), self.request.query_params
         runs = collection.runs.accepted()
         if run := named.get("run", ""):
-            runs = runs.filter(pk=get_object_or_404(runs, pk=parse_id(run)).pk)
+            runs = runs.filter(pk=get_object_or_404(runs, pk=http.parse_id(run)).pk)
         rows = models.Response.objects.filter(run__in=runs)
         if query_id := named.get("topic", ""):
             rows = rows.filter(topic=get_object_or_404(collection.topics, query_id=query_id))
         return rows
 
     def adjusted(self, rows: list[Row]) -> list[Row]:
-        names = shown_names(self.collection().pk, tuple(row["run"] for row in rows))
+        names = pseudonyms.shown_names(self.collection().pk, tuple(row["run"] for row in rows))
         return [
             {**row, "run": name, "sentences": [_sentence(**sentence) for sentence in row["sentences"]]}
             for row, name in zip(rows, names, strict=True)
@@ -219,5 +215,5 @@ class Events(Resource):
     @extend_schema(parameters=[SINCE], responses={(200, "text/event-stream"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
         """Follow what changes in a collection."""
-        since = seconds(request.query_params.get("since", ""))
+        since = settings.seconds(request.query_params.get("since", ""))
         return streams.stream(self.collection().channel, since=since)

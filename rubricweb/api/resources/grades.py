@@ -26,13 +26,10 @@ from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
-from rubricweb.grades import access, actions
+from rubricweb.grades import access, actions, human_ratings, visibility
 from rubricweb.grades.engine import monitor, progress
-from rubricweb.grades.engine.monitor import Scope
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
-from rubricweb.grades.visibility import visible_grades, visible_human_grades
 from rubricweb.jobs import steering
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
@@ -96,7 +93,7 @@ class Grades(ListResource):
         if query_id := named.get("topic", ""):
             rows = rows.filter(topic=get_object_or_404(collection.topics, query_id=query_id))
         away = {pk for passages in collection_pool(collection).left_out.values() for pk in passages}
-        return visible_grades(rows.exclude(passage__in=away) if away else rows, collection.pk)
+        return visibility.visible_grades(rows.exclude(passage__in=away) if away else rows, collection.pk)
 
 
 def _graders(collection: Collection) -> QuerySet[GraderConfig]:
@@ -141,7 +138,7 @@ class Ratings(ListResource):
     def rows(self) -> QuerySet[Any]:
         collection = self.collection()
         rows = HumanGrade.objects.filter(topic__collection=collection)
-        return visible_human_grades(rows, collection.pk)
+        return visibility.visible_human_grades(rows, collection.pk)
 
     def adjusted(self, rows: list[Row]) -> list[Row]:
         collection = self.collection()
@@ -153,22 +150,19 @@ class Ratings(ListResource):
         """Rate a passage for a question."""
         collection = self.collection(needed=roles.TO_RATE)
         fields = self.fields(NewRating)
-        event = rate_cell(
-            _cell(collection, fields),
+        topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+        item = get_object_or_404(
+            Item.objects.active(), pk=fields["item"], bank__collection=collection, topic=topic
+        )
+        cell = human_ratings.Cell.of(item, pooled_passage(collection, topic.pk, fields["passage"]))
+        event = human_ratings.rate_cell(
+            cell,
             rating=fields["rating"],
             by=self.person,
             seen=fields["seen"],
             uid=fields.get("event"),
         )
         return Response(_document(collection, event), HTTPStatus.CREATED)
-
-
-def _cell(collection: Collection, fields: Row) -> Cell:
-    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
-    item = get_object_or_404(
-        Item.objects.active(), pk=fields["item"], bank__collection=collection, topic=topic
-    )
-    return Cell.of(item, pooled_passage(collection, topic.pk, fields["passage"]))
 
 
 def _document(collection: Collection, event: HumanGrade) -> Row:
@@ -312,9 +306,9 @@ def _answer(job: GradingJob) -> Response:
     return Response(document)
 
 
-def _scope(collection: Collection, fields: dict[str, Any]) -> Scope:
+def _scope(collection: Collection, fields: dict[str, Any]) -> monitor.Scope:
     bank, topic = fields.get("bank"), fields.get("topic")
-    return Scope(
+    return monitor.Scope(
         get_object_or_404(collection.banks, pk=bank) if bank is not None else None,
         get_object_or_404(collection.topics, query_id=topic) if topic is not None else None,
     )

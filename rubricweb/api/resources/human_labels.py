@@ -25,7 +25,6 @@ from rubricweb.graders.calibration import card_document, card_for, pairs
 from rubricweb.graders.calibration_cards import TooFewCells, make_card
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.support import actions, labelling
-from rubricweb.support.labelling import Card
 from rubricweb.support.labels import PEOPLE, Citation, imported
 from rubricweb.support.models import LabelledAnswer, SupportEvent, SupportLabel
 
@@ -202,7 +201,7 @@ class NewSupportLabel(serializers.Serializer[Any]):
     )
 
 
-class CardDocument(serializers.Serializer[Card]):
+class CardDocument(serializers.Serializer[labelling.Card]):
     """A citation that you have not labelled."""
 
     topic = serializers.CharField(source="topic.query_id")

@@ -21,11 +21,8 @@ from rubricweb.api.models import Token
 from rubricweb.api.requests import NAME, PARSERS, RequestProblem, bodies, files_of
 from rubricweb.api.resources import ListResource, Resource, documents, require_valid
 from rubricweb.grades.import_grades import NAME_LIMIT
-from rubricweb.imports import access, actions, contents, queries, undo
-from rubricweb.imports.contents import ImportOptions
+from rubricweb.imports import access, actions, contents, one_import, queries, undo
 from rubricweb.imports.models import Import
-from rubricweb.imports.one_import import OptionsForm
-from rubricweb.imports.queries import Batch
 
 WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
 
@@ -213,7 +210,7 @@ class ImportCheck(OfImport):
     def post(self, request: Request, slug: str, import_id: int) -> Response:
         """Check the files again."""
         batch, fields = self.batch(), self.fields(OptionsDocument)
-        form = OptionsForm(ImportOptions.of(batch).as_json() | fields)
+        form = one_import.OptionsForm(contents.ImportOptions.of(batch).as_json() | fields)
         require_valid(form)
         return _accepted(actions.start_check(batch, form.options()))
 
@@ -258,7 +255,7 @@ def _accepted(batch: Import) -> Response:
 
 
 def _document(batch: Import) -> dict[str, Any]:
-    listed: Batch = queries.batch_of(batch)
+    listed: queries.Batch = queries.batch_of(batch)
     return {
         **ImportSerializer(batch).data,
         "files": documents(ImportFileDocument, listed.files),

@@ -17,15 +17,12 @@ from rest_framework.response import Response
 from rubricweb.accounts import invitations, roles
 from rubricweb.accounts.actions import remove_member
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership
-from rubricweb.accounts.roles import Role
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, require_valid
 from rubricweb.corpus.people import MOST_DAYS, MOST_USES, LinkForm, MemberForm
-from rubricweb.webhooks import access, actions
-from rubricweb.webhooks.actions import WebhookFields
+from rubricweb.webhooks import access, actions, views
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, Endpoint, EventType
-from rubricweb.webhooks.views import check_address
 
 WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
 
@@ -34,20 +31,20 @@ class MemberSerializer(serializers.Serializer[Membership]):
     id = serializers.IntegerField(source="pk")
     user = serializers.IntegerField(source="user_id")
     username = serializers.CharField(source="user.username")
-    role = serializers.ChoiceField(choices=Role.choices)
+    role = serializers.ChoiceField(choices=roles.Role.choices)
     team = serializers.CharField(help_text="Of participants; empty for everybody else.")
 
 
 class NewMember(serializers.Serializer[Any]):
     username = serializers.CharField(max_length=150, help_text="Of a member, or of whom to invite.")
-    role = serializers.ChoiceField(choices=Role.choices)
+    role = serializers.ChoiceField(choices=roles.Role.choices)
     team = serializers.CharField(default="", allow_blank=True, max_length=TEAM_CHARS)
 
 
 class InvitationSerializer(serializers.Serializer[Invitation]):
     id = serializers.IntegerField(source="pk")
     username = serializers.CharField(help_text="Of the account that is invited; empty for a link.")
-    role = serializers.ChoiceField(choices=Role.choices)
+    role = serializers.ChoiceField(choices=roles.Role.choices)
     team = serializers.CharField()
     at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
@@ -61,7 +58,7 @@ class InvitationDocument(InvitationSerializer):
 
 
 class NewInvitation(serializers.Serializer[Any]):
-    role = serializers.ChoiceField(choices=Role.choices)
+    role = serializers.ChoiceField(choices=roles.Role.choices)
     team = serializers.CharField(
         default="",
         allow_blank=True,
@@ -100,7 +97,7 @@ class Members(ListResource):
         given = invitations.give_role(
             collection,
             fields["username"],
-            role=Role(fields["role"]),
+            role=roles.Role(fields["role"]),
             team=fields["team"],
             by=self.person,
         )
@@ -160,7 +157,7 @@ ACTS = {"test": actions.send_test, "on": actions.turn_on, "off": actions.turn_of
 
 
 class NewWebhook(serializers.Serializer[Any]):
-    address = serializers.CharField(max_length=ADDRESS_CHARS, validators=[check_address])
+    address = serializers.CharField(max_length=ADDRESS_CHARS, validators=[views.check_address])
     events = serializers.ListField(
         child=serializers.ChoiceField(CHOSEN), min_length=1, max_length=len(CHOSEN)
     )
@@ -170,7 +167,9 @@ class NewWebhook(serializers.Serializer[Any]):
 class WebhookChange(NewWebhook):
     """What is not sent stays."""
 
-    address = serializers.CharField(max_length=ADDRESS_CHARS, validators=[check_address], required=False)
+    address = serializers.CharField(
+        max_length=ADDRESS_CHARS, validators=[views.check_address], required=False
+    )
     events = serializers.ListField(
         child=serializers.ChoiceField(CHOSEN), min_length=1, max_length=len(CHOSEN), required=False
     )
@@ -224,7 +223,7 @@ class Webhooks(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Add a webhook."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
-        fields = WebhookFields(**self.fields(NewWebhook))
+        fields = actions.WebhookFields(**self.fields(NewWebhook))
         endpoint = actions.add_webhook(collection, fields, by=self.person)
         headers = {"Location": reverse("api:webhook", args=[slug, endpoint.pk]), "Cache-Control": "no-store"}
         return Response(WebhookDocument(endpoint).data, HTTPStatus.CREATED, headers=headers)
@@ -253,7 +252,7 @@ class WebhookResource(OneWebhook):
         """Change a webhook."""
         endpoint = self.webhook()
         current = {"address": endpoint.address, "events": endpoint.events, "note": endpoint.note}
-        fields = WebhookFields(**(current | self.fields(WebhookChange)))
+        fields = actions.WebhookFields(**(current | self.fields(WebhookChange)))
         return Response(WebhookSerializer(actions.change_webhook(endpoint, fields, by=self.person)).data)
 
     @extend_schema(responses={204: None})

@@ -21,18 +21,14 @@ from rest_framework.response import Response
 from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines
 from rubricweb.accounts import roles
-from rubricweb.api.idempotency import KEY, done_once
+from rubricweb.api import idempotency, requests
 from rubricweb.api.models import Token
-from rubricweb.api.requests import RequestProblem
 from rubricweb.api.resources import AnyMedia, ListResource, Resource, require_valid
+from rubricweb.exports import graded
 from rubricweb.exports import selectors as exports
-from rubricweb.exports.graded import graded_response
-from rubricweb.leaderboards.board import BoardSpec, files
-from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards.board import BoardSpec, certainty, files, selectors
 from rubricweb.leaderboards.board.columns import COLUMNS, Column, Place, at
-from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.comparison import UnknownRun, compare, document
-from rubricweb.leaderboards.comparison.page import ComparisonForm
+from rubricweb.leaderboards.comparison import UnknownRun, compare, document, page
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.releases import access, actions, share
 from rubricweb.releases.models import Release
@@ -182,18 +178,18 @@ class Leaderboard(Resource):
         """Get the leaderboard."""
         collection = self.collection()
         spec = spec_of(BoardForm(request.query_params, collection=collection))
-        return Response(files.document(board(spec)))
+        return Response(files.document(selectors.board(spec)))
 
 
 class ComparisonOfRuns(Resource):
     """What can be said of two runs: their difference with its interval, and a sentence for a paper."""
 
-    @extend_schema(parameters=parameters(ComparisonForm), responses=ComparisonDocument)
+    @extend_schema(parameters=parameters(page.ComparisonForm), responses=ComparisonDocument)
     def get(self, request: Request, slug: str) -> Response:
         """Compare two runs."""
         collection = self.collection()
-        form = ComparisonForm(request.query_params, collection=collection)
-        scored = scored_board(spec_of(form))
+        form = page.ComparisonForm(request.query_params, collection=collection)
+        scored = certainty.scored_board(spec_of(form))
         try:
             comparison = compare(scored, form.cleaned_data["first"], form.cleaned_data["second"])
         except UnknownRun as error:
@@ -233,7 +229,7 @@ class Graded(Resource):
         """Download the graded passages, a topic a line."""
         collection = self.collection(needed=roles.TO_SEE_RUNS)
         has_rankings = request.query_params.get("rankings", "").casefold() in ("true", "1", "on")
-        return graded_response(collection, has_rankings=has_rankings)
+        return graded.graded_response(collection, has_rankings=has_rankings)
 
 
 class ReleaseSerializer(serializers.Serializer[Release]):
@@ -278,8 +274,8 @@ class Releases(ListResource):
     def rows(self) -> QuerySet[Any]:
         return self.collection(needed=roles.TO_ORGANIZE).releases.all()
 
-    @extend_schema(request=NewRelease, responses={202: ReleaseDocument}, parameters=[KEY])
-    @done_once
+    @extend_schema(request=NewRelease, responses={202: ReleaseDocument}, parameters=[idempotency.KEY])
+    @idempotency.done_once
     def post(self, request: Request, slug: str) -> Response:
         """Make a release."""
         collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewRelease)
@@ -312,7 +308,7 @@ class ReleaseResource(OfRelease):
         """Delete a release."""
         release = self.release()
         if release.is_live:
-            raise RequestProblem(HTTPStatus.CONFLICT, "A worker is writing this release.")
+            raise requests.RequestProblem(HTTPStatus.CONFLICT, "A worker is writing this release.")
         actions.delete_release(release, by=self.person)
         return Response(status=HTTPStatus.NO_CONTENT)
 

@@ -24,12 +24,8 @@ from rubricweb.api.models import Token
 from rubricweb.api.requests import NAME, PARSERS, bodies, described, files_of
 from rubricweb.api.resources import AnyMedia, ListResource, Resource, documents
 from rubricweb.corpus.models import Run
-from rubricweb.submissions import access, actions, files
-from rubricweb.submissions.access import Desk
-from rubricweb.submissions.actions import Described
-from rubricweb.submissions.files import findings_from_json
+from rubricweb.submissions import access, actions, files, submit
 from rubricweb.submissions.models import Call, Submission
-from rubricweb.submissions.submit import REASON_CHARS
 
 WRITES = {"POST": Token.Scope.SUBMIT}
 STEERS = ("withdraw", "accept", "reject", "undo-rejection", "let-in")
@@ -109,7 +105,9 @@ class NewSubmission(serializers.Serializer[Any]):
 class Rejection(serializers.Serializer[Any]):
     """For `reject`."""
 
-    reason = serializers.CharField(required=True, max_length=REASON_CHARS, help_text="The team reads it.")
+    reason = serializers.CharField(
+        required=True, max_length=submit.REASON_CHARS, help_text="The team reads it."
+    )
 
 
 class SubmissionForm(NewSubmission):
@@ -119,7 +117,7 @@ class SubmissionForm(NewSubmission):
 class OfDesk(Resource):
     """For participants, who reach their team's submissions, and organizers, who reach all."""
 
-    def desk(self) -> Desk:
+    def desk(self) -> access.Desk:
         return access.desk_for(self.person, self.collection(needed=roles.TO_SUBMIT).slug)
 
 
@@ -171,7 +169,7 @@ class CallSubmissions(OfDesk):
             actions.Sent(upload.name or "run", upload.chunks(), self.upload.make),
             team=team,
             by=self.person,
-            described=Described(
+            described=actions.Described(
                 described_as.get("type", ""),
                 described_as.get("priority"),
                 described_as.get("description", ""),
@@ -255,7 +253,7 @@ def _submission(view: OfDesk, submission_id: int) -> Submission:
     return access.submission_for(view.person, view.desk().collection.slug, submission_id)[1]
 
 
-def _description_of(request: Request, desk: Desk, call: Call) -> dict[str, Any]:
+def _description_of(request: Request, desk: access.Desk, call: Call) -> dict[str, Any]:
     """Return what goes with the file. Raises ValidationError as the form of the page does."""
     given = NewSubmission(data=described(request))
     given.is_valid(raise_exception=True)
@@ -268,5 +266,5 @@ def _description_of(request: Request, desk: Desk, call: Call) -> dict[str, Any]:
 
 
 def _document(row: Submission) -> dict[str, Any]:
-    findings = documents(FindingDocument, findings_from_json(row.findings))
+    findings = documents(FindingDocument, files.findings_from_json(row.findings))
     return {**SubmissionSerializer(row).data, "findings": findings}

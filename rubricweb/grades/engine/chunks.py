@@ -27,11 +27,8 @@ from rubricweb.core.redaction import redacted
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.grades import store, verification
-from rubricweb.grades.configs import kinds_of, running_spec
-from rubricweb.grades.engine import parts, progress
-from rubricweb.grades.engine.missing import answers_for
-from rubricweb.grades.engine.progress import Breaker
+from rubricweb.grades import configs, store, verification
+from rubricweb.grades.engine import missing, parts, progress
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import worker_state
@@ -152,9 +149,9 @@ class ChunkWork:
         """Return by revision pk the accepted answers that the grader was given."""
         return {pk: tuple(key.text for key in row.answer_keys.all()) for pk, row in self.revisions.items()}
 
-    def breaker(self) -> Breaker:
+    def breaker(self) -> progress.Breaker:
         """Return the circuit breaker as it was when the chunk was claimed."""
-        return Breaker.of(self.chunk.job.failures)
+        return progress.Breaker.of(self.chunk.job.failures)
 
 
 def work_of(lease: Lease[JobChunk]) -> ChunkWork:
@@ -176,7 +173,7 @@ def work_of(lease: Lease[JobChunk]) -> ChunkWork:
     if (chunk.done, chunk.failed) != tuple(counts.values()) and not lease.held().update(**counts):
         raise LeaseLost
     kinds = _kinds(chunk.job.config, revisions)
-    answers = answers_for(chunk.job.config, revisions, passages)
+    answers = missing.answers_for(chunk.job.config, revisions, passages)
     return ChunkWork(chunk, left, revisions, passages, kinds, answers, unanswered, failed, chunk.seconds)
 
 
@@ -241,7 +238,7 @@ def _graded(chunk: JobChunk, cells: set[Pair]) -> dict[Pair, str]:
 
 def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int, ItemKind]:
     """Return the kind of each wording; the config's first kind for one that no item has any more."""
-    fitting = sorted(kinds_of(config))
+    fitting = sorted(configs.kinds_of(config))
     rows = (
         Item.including_secret.of_kinds(fitting).filter(revision__in=revisions)
         if len(fitting) > 1
@@ -316,7 +313,7 @@ def cancel_unwanted() -> None:
     unwanted = JobChunk.objects.filter(state=JobChunk.State.CANCELLED).exclude(batch="")
     for chunk in unwanted.select_related("job__config", "job__collection")[:CANCELLED_AT_ONCE]:
         try:
-            grader = loaded_grader(running_spec(chunk.job))
+            grader = loaded_grader(configs.running_spec(chunk.job))
             if isinstance(grader, BatchGrader):
                 grader.cancel(chunk.batch)
         except GradingError as error:

@@ -86,10 +86,6 @@ class WholeTopic:
     def items(self) -> int:
         return len(self.revision_pks) if self.passages else 0
 
-    def has_all_of(self, other: WholeTopic) -> bool:
-        """Return whether it has all passages of the other; wordings are not compared."""
-        return self.passages >= other.passages
-
 
 Gap = TopicGap | WholeTopic
 
@@ -151,7 +147,8 @@ def _paired(
 def _can_stay(gap: Gap, others: Sequence[Gap]) -> bool:
     if isinstance(gap, TopicGap):
         return not others
-    return all(isinstance(other, WholeTopic) and other.has_all_of(gap) for other in others)
+    # Wordings are not compared.
+    return all(isinstance(other, WholeTopic) and (other.passages >= gap.passages) for other in others)
 
 
 def _pools(collection: Collection, gaps: Iterable[Gap]) -> dict[int, list[int]]:

@@ -13,20 +13,17 @@ from django.urls import reverse_lazy
 from django.utils.text import format_lazy
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
-from grading.graders import Grader, registry
+from grading.graders import registry
 from grading.graders.base import BatchGrader
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import chunks, parts, progress
+from rubricweb.grades.engine import chunks, gaps, parts, progress
 from rubricweb.grades.engine.chunks import ChunkWork, Result
-from rubricweb.grades.engine.gaps import listed
 from rubricweb.grades.engine.missing import answered_cells
-from rubricweb.grades.engine.progress import Breaker
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs import leases, queue, worker, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import SET_BACK, Lease
-from rubricweb.jobs.worker import CONNECTION_LOST, close_dead_connections
 from rubricweb.webhooks import actions as webhooks
 
 logger = logging.getLogger(__name__)
@@ -90,7 +87,8 @@ class Grading(ChunkKind[JobChunk]):
         return registry.importable()
 
     def job_changed(self, job: GradingJob) -> None:
-        announce_end(job)
+        _announced.pop(job.pk, None)
+        _publish(job)
 
     def on_finished(self, job: GradingJob) -> None:
         slug = job.collection.slug
@@ -127,7 +125,10 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
     if textless := work.textless():
         chunks.save(lease, work, textless, 0)
     if work.unanswered:
-        grader = _grader(job)
+        config = str(job.config)
+        with worker_state.now.load(job.config.llm, config):
+            grader = chunks.loaded_grader(running_spec(job))
+        worker_state.now.device, worker_state.now.model = grader.device, config
         if isinstance(grader, BatchGrader):
             rest = _save_all(lease, work, chunks.batch_results(lease, work, grader))
             chunks.ask_rest(lease, work)
@@ -140,14 +141,6 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
     logger.info(
         "graded chunk %s of job %s: %d cells in %.2f s", work.chunk.pk, job.pk, len(work.left), seconds
     )
-
-
-def _grader(job: GradingJob) -> Grader:
-    config = str(job.config)
-    with worker_state.now.load(job.config.llm, config):
-        grader = chunks.loaded_grader(running_spec(job))
-    worker_state.now.device, worker_state.now.model = grader.device, config
-    return grader
 
 
 def _save_all(lease: Lease[JobChunk], work: ChunkWork, results: Iterable[Result]) -> float:
@@ -167,10 +160,10 @@ def _save(lease: Lease[JobChunk], work: ChunkWork, batch: list[Result], seconds:
     for wait in SAVE_AGAIN_AFTER:
         try:
             chunks.save(lease, work, batch, seconds)
-        except CONNECTION_LOST as error:
+        except worker.CONNECTION_LOST as error:
             logger.warning("a batch of job %s was not saved yet: %s", lease.work.job_id, error)
             time.sleep(wait)
-            close_dead_connections()
+            worker.close_dead_connections()
         else:
             return
     chunks.save(lease, work, batch, seconds)
@@ -194,7 +187,7 @@ def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
         return False
 
 
-def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:
+def _batches(results: Iterable[Result], breaker: progress.Breaker) -> Iterator[list[Result]]:
     """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked."""
     batch: list[Result] = []
     began = time.monotonic()
@@ -223,12 +216,6 @@ def announce(job: GradingJob) -> None:
         return
     if is_time:
         _publish(job)
-
-
-def announce_end(job: GradingJob) -> None:
-    """Tell browsers that the job has ended, always."""
-    _announced.pop(job.pk, None)
-    _publish(job)
 
 
 def _publish(job: GradingJob) -> None:
@@ -273,7 +260,7 @@ def _keep_answered(follower: GradingJob) -> int:
     parts.take_listed_cells(follower)
     cells, empty = 0, []
     for part in follower.parts.select_related("job"):
-        (gap,) = listed(follower.collection, [parts.gap_of(part)])
+        (gap,) = gaps.listed(follower.collection, [parts.gap_of(part)])
         kept = gap.difference(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
         if kept.cells:
             cells += kept.cells

@@ -214,13 +214,9 @@ def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, va
     if value == MISSING:
         untouched = {topic_id: some for topic_id, some in worded.items() if topic_id not in begun}
         (result.unanswered if reads else result.gaps).extend(_whole(collection, untouched))
-    return _with_wordless(config, to_grade, _in_order(collection, result))
-
-
-def _in_order(collection: Collection, cells: Gradable) -> Gradable:
-    """Return the gaps in the topics' order."""
     place = {topic_id: number for number, topic_id in enumerate(pool_sizes(collection))}
-    return Gradable(*(sorted(gaps, key=lambda gap: place.get(gap.topic_id, -1)) for gaps in cells))
+    in_order = Gradable(*(sorted(gaps, key=lambda gap: place.get(gap.topic_id, -1)) for gaps in result))
+    return _with_wordless(config, to_grade, in_order)
 
 
 def _to_grade(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> ToGrade:

@@ -20,10 +20,8 @@ from rubricweb.grades.engine.price import able_workers, price
 from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.selectors import graders_of, scored_graders
-from rubricweb.jobs import queue
-from rubricweb.jobs.listing import JobLine
+from rubricweb.jobs import listing, queue
 from rubricweb.jobs.progress import Price
-from rubricweb.jobs.queue import WorkerBeat
 
 SILENT_SECONDS = 30
 
@@ -74,7 +72,7 @@ class Workers:
     has_redis: bool
     waiting: int = 0
     """Chunks in the queues, of all collections."""
-    beats: tuple[WorkerBeat, ...] = ()
+    beats: tuple[queue.WorkerBeat, ...] = ()
     """Their heartbeats."""
 
     def able(self, backend: str) -> int:
@@ -128,7 +126,7 @@ class Gap:
     """Upper bound of the cells whose answer is extracted before they can be verified."""
     stuck: int
     """Cells that cannot be verified, because they have no answer and nobody extracts it."""
-    live: tuple[JobLine, ...]
+    live: tuple[listing.JobLine, ...]
     workers: Workers | None
     """The workers, given while a job waits for one or could be started."""
 
@@ -228,7 +226,7 @@ def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:
     return tuple(ConfigGap(config, count) for config, count in cells.items() if count)
 
 
-def _worker_row(beat: WorkerBeat) -> WorkerRow:
+def _worker_row(beat: queue.WorkerBeat) -> WorkerRow:
     return WorkerRow(
         name=beat.name,
         heard_seconds_ago=round(queue.seconds_since(beat)),

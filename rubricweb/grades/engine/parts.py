@@ -136,10 +136,15 @@ def _opened(job: GradingJob, most: int) -> list[JobChunk]:
     while len(rows) < most and (some := list(left[:PARTS_AT_ONCE])):
         if not rows:
             number, size = _next_number(job), size_for(measured_rate(job.config), job.config.backend)
-        some = _first_of(some, cells=size * (most - len(rows)))
+        cells = size * (most - len(rows))
+        before = accumulate(((part.rows - part.opened) * len(part.revisions) for part in some), initial=0)
+        some = [part for part, sum_before in zip(some, before, strict=False) if sum_before < max(1, cells)]
         _list_passages(job, [part for part in some if part.is_whole])
         for part in some:
-            spans = cut(_counts(part), size, first=part.opened, most=most - len(rows))
+            mask = unpack_mask(part.mask, (part.rows, len(part.revisions)))
+            spans = cut(
+                np.asarray(mask.sum(axis=1), dtype=np.int64), size, first=part.opened, most=most - len(rows)
+            )
             rows += _chunks(part, spans, number=number + len(rows))
             part.opened = spans[-1].last if spans else part.opened
         JobPart.objects.bulk_update(some, ["opened"], batch_size=ROWS_A_QUERY)
@@ -159,12 +164,6 @@ def _chunks(part: JobPart, spans: Iterable[Span], *, number: int) -> list[JobChu
         )
         for place, span in enumerate(spans, number)
     ]
-
-
-def _first_of(parts: list[JobPart], *, cells: int) -> list[JobPart]:
-    """Return as many parts as so many cells may need, at least one."""
-    before = accumulate(((part.rows - part.opened) * len(part.revisions) for part in parts), initial=0)
-    return [part for part, sum_before in zip(parts, before, strict=False) if sum_before < max(1, cells)]
 
 
 def _list_passages(job: GradingJob, parts: list[JobPart]) -> None:
@@ -230,11 +229,6 @@ def _part(job: GradingJob, number: int, gap: Gap) -> JobPart:
 def _unpacked(part: JobPart) -> TopicGap:
     mask = unpack_mask(part.mask, (part.rows, len(part.revisions)))
     return TopicGap(part.topic_id, tuple(part.revisions), tuple(unpack_keys(part.passages).tolist()), mask)
-
-
-def _counts(part: JobPart) -> NDArray[np.int64]:
-    mask = unpack_mask(part.mask, (part.rows, len(part.revisions)))
-    return np.asarray(mask.sum(axis=1), dtype=np.int64)
 
 
 def _next_number(job: GradingJob) -> int:

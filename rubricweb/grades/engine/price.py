@@ -23,13 +23,12 @@ from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range
-from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.steering import CHARS_A_TOKEN, MILLION
 
 CACHED_COLLECTIONS = 8
 
 
-def price(collection: Collection, missing: list[Missing], workers: Sequence[WorkerBeat]) -> Price:
+def price(collection: Collection, missing: list[Missing], workers: Sequence[queue.WorkerBeat]) -> Price:
     """Return what grading these cells takes, by the living workers that can share the work."""
     priced = [each for each in missing if each.cells]
     tokens = {id(each): _tokens(collection, each) for each in priced if _has_model(each)}
@@ -60,7 +59,7 @@ class ExpectedTime(NamedTuple):
 
 
 def expected_time(
-    work: Sequence[tuple[GraderConfig, int]], workers: Sequence[WorkerBeat]
+    work: Sequence[tuple[GraderConfig, int]], workers: Sequence[queue.WorkerBeat]
 ) -> ExpectedTime | None:
     """Return the time for so many cells of each config on able workers; None if unknown."""
     grading, is_guess, models = 0.0, False, set()
@@ -76,7 +75,7 @@ def expected_time(
     return ExpectedTime(_loading_seconds(sorted(models)), grading, is_guess)
 
 
-def able_workers(workers: Sequence[WorkerBeat], backend: str) -> list[WorkerBeat]:
+def able_workers(workers: Sequence[queue.WorkerBeat], backend: str) -> list[queue.WorkerBeat]:
     """Return the workers that can run what needs this back-end."""
     needed = registry.requirement(backend)[0]
     return [worker for worker in workers if worker.has(needed)]

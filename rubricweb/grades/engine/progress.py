@@ -230,12 +230,6 @@ def press_of(job: GradingJob) -> list[GradingJob]:
     return list(jobs.order_by("pk"))
 
 
-def pairs_of(jobs: Iterable[GradingJob]) -> int:
-    """Return how many item-passage pairs these jobs of one press grade, or else extract from."""
-    totals = [(job.config.purpose != Purpose.EXTRACT, job.total) for job in jobs]
-    return sum(total for grades, total in totals if grades) or sum(total for _, total in totals)
-
-
 def _press_line(rows: list[JobRow]) -> JobLine:
     first, jobs = rows[0].job, [row.job for row in rows]
     rating = [row for row in rows if row.job.config.purpose != Purpose.EXTRACT] or rows
@@ -245,10 +239,15 @@ def _press_line(rows: list[JobRow]) -> JobLine:
     live = [row for row in rows if row.is_live]
     times = [row.remaining for row in live]
     ranges = [time for time in times if time]
+    job = rating[0].job
+    verb = "Extract answers from" if job.config.purpose == Purpose.EXTRACT else "Grade"
+    failed = "failed " if job.is_retry and not job.is_again else ""
+    again = " again" if job.is_retry else ""
+    pairs = "pair" if total == 1 else "pairs"
     return JobLine(
         kind=GRADING,
         pk=first.pk,
-        title=_title(rating, total),
+        title=f"{verb} {number(total)} {failed}{pairs}{again} with {job.config.model_name}",
         detail="; ".join(dict.fromkeys(job.scope for job in jobs)),
         state=state,
         at=first.created_at,
@@ -269,15 +268,6 @@ def _press_line(rows: list[JobRow]) -> JobLine:
         acts=_acts(rows, state),
         parts=tuple(rows),
     )
-
-
-def _title(rows: list[JobRow], cells: int) -> str:
-    job = rows[0].job
-    verb = "Extract answers from" if job.config.purpose == Purpose.EXTRACT else "Grade"
-    failed = "failed " if job.is_retry and not job.is_again else ""
-    again = " again" if job.is_retry else ""
-    pairs = "pair" if cells == 1 else "pairs"
-    return f"{verb} {number(cells)} {failed}{pairs}{again} with {job.config.model_name}"
 
 
 def _state_of(jobs: list[GradingJob]) -> str:
@@ -353,13 +343,14 @@ def rows_of(rows: Iterable[GradingJob]) -> list[JobRow]:
     each = progress_of(jobs, lambda job: measured_rate(job.config))
     errors = _errors([job for job, progress in zip(jobs, each, strict=True) if progress.failed])
     return [
-        JobRow(**_values(progress), job=job, errors=tuple(errors[job.pk]), wait=wait)
+        JobRow(
+            **{field.name: getattr(progress, field.name) for field in fields(progress)},
+            job=job,
+            errors=tuple(errors[job.pk]),
+            wait=wait,
+        )
         for job, progress, wait in zip(jobs, each, waits_of(jobs), strict=True)
     ]
-
-
-def _values(progress: Progress) -> dict[str, Any]:
-    return {field.name: getattr(progress, field.name) for field in fields(progress)}
 
 
 def _errors(jobs: list[GradingJob]) -> dict[int, list[Errors]]:

@@ -15,13 +15,10 @@ from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.configs import name_of
-from rubricweb.grades.engine.price import price_of_cell
+from rubricweb.grades import configs, missing, verification
+from rubricweb.grades.engine import price, stages
 from rubricweb.grades.engine.progress import measured_rate
-from rubricweb.grades.engine.stages import Again, can_ask, job_at
-from rubricweb.grades.missing import NextStep, material_step, next_step
 from rubricweb.grades.models import Grade
-from rubricweb.grades.verification import PassageSegment
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.jobs.waiting import Wait, WaitingLine
 
@@ -37,19 +34,23 @@ def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic |
 
 
 @register.simple_tag(takes_context=True)
-def next_step_of(context: Context, collection: Collection, bank: Bank | None = None) -> NextStep | None:
+def next_step_of(
+    context: Context, collection: Collection, bank: Bank | None = None
+) -> missing.NextStep | None:
     """Return what is missing until `bank`, or else any bank of the collection, has grades."""
-    return next_step(context["request"].user, collection, bank)
+    return missing.next_step(context["request"].user, collection, bank)
 
 
 @register.simple_tag(takes_context=True)
-def material_step_of(context: Context, collection: Collection, bank: Bank | None = None) -> NextStep | None:
+def material_step_of(
+    context: Context, collection: Collection, bank: Bank | None = None
+) -> missing.NextStep | None:
     """Return what is missing until `bank`, or else any bank, has something to grade."""
-    return material_step(context["request"].user, collection, bank)
+    return missing.material_step(context["request"].user, collection, bank)
 
 
 @register.simple_tag
-def marked(segments: Iterable[PassageSegment]) -> SafeString:
+def marked(segments: Iterable[verification.PassageSegment]) -> SafeString:
     """Return the passage with its answer marked, without whitespace around parts, since line breaks show."""
     parts = (
         format_html("<mark>{}</mark>", segment.text) if segment.is_answer else segment.text
@@ -61,7 +62,7 @@ def marked(segments: Iterable[PassageSegment]) -> SafeString:
 @register.filter
 def rating_name(grade: Grade) -> str:
     """Return the rating's name on the grader's scale ("partial support"); empty if it has only numbers."""
-    return name_of(grade.config, grade.rating)
+    return configs.name_of(grade.config, grade.rating)
 
 
 @register.inclusion_tag("jobs/_waits.html", takes_context=True)
@@ -91,16 +92,16 @@ def again(context: Context, grade: Grade) -> dict[str, object]:
     return {"again": again_state, "request": request, "csrf_token": context.get("csrf_token")}
 
 
-def again_of(request: HtmxRequest, grade: Grade, collection: Collection, *, address: str) -> Again:
+def again_of(request: HtmxRequest, grade: Grade, collection: Collection, *, address: str) -> stages.Again:
     role = roles.require(request.user, collection, roles.TO_VIEW)
-    asks = can_ask(grade.config) and bool(grade.revision.text)
+    asks = stages.can_ask(grade.config) and bool(grade.revision.text)
     may_grade = role.includes(roles.TO_GRADE)
-    return Again(
+    return stages.Again(
         grade,
         collection,
         address,
         may_grade,
         asks,
-        price_of_cell(grade, rate=measured_rate(grade.config)) if asks and may_grade else None,
-        job_at(grade) if asks else None,
+        price.price_of_cell(grade, rate=measured_rate(grade.config)) if asks and may_grade else None,
+        stages.job_at(grade) if asks else None,
     )

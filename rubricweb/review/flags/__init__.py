@@ -10,7 +10,6 @@ from django.db.models import Count, Q, QuerySet, TextChoices
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.review.access import may_decide
@@ -186,7 +185,7 @@ def flagged_topics(collection: Collection) -> list[Topic]:
 
 
 def members_who_answer(collection: Collection) -> QuerySet[User]:
-    able = [role for role in Role if role.includes(roles.TO_COMMENT)]
+    able = [role for role in roles.Role if role.includes(roles.TO_COMMENT)]
     return User.objects.filter(
         memberships__collection=collection, memberships__role__in=able, is_active=True
     ).order_by("first_name", "username")

@@ -194,22 +194,18 @@ class FlagImporter:
                 raise FilePosition(path, thread.line).error(
                     f"the kind is {thread.kind!r}, expected {expected}"
                 )
-            flag = self._existing(thread, ids) or self._new(thread, passages, lacking)
+            here = [ids[event.event_id][0] for event in thread.events if ids[event.event_id][1]]
+            began = Q(verb=Verb.OPENED, at=moment(thread.events[0].at), flag__kind=thread.kind)
+            began &= Q(flag__topic__query_id=thread.query_id, flag__bank__name=thread.bank)
+            of_collection = FlagEvent.objects.filter(flag__bank__collection=self._work.collection)
+            row = of_collection.filter(Q(uid__in=here) | began).select_related("flag").first()
+            if row is not None:
+                self._work.tally.of("flags").unchanged += 1
+            flag = (row.flag if row else None) or self._new(thread, passages, lacking)
             if flag is not None:
                 self._continue(flag, thread, ids, lacking)
         self._work.leave_out(path, lacking)
         events.publish_on_commit(self._work.collection.channel, "flags")
-
-    def _existing(self, thread: FlagThread, ids: Ids) -> Flag | None:
-        """Return the thread that has one of the events, or in a copy of the collection began then."""
-        here = [ids[event.event_id][0] for event in thread.events if ids[event.event_id][1]]
-        began = Q(verb=Verb.OPENED, at=moment(thread.events[0].at), flag__kind=thread.kind)
-        began &= Q(flag__topic__query_id=thread.query_id, flag__bank__name=thread.bank)
-        of_collection = FlagEvent.objects.filter(flag__bank__collection=self._work.collection)
-        row = of_collection.filter(Q(uid__in=here) | began).select_related("flag").first()
-        if row is not None:
-            self._work.tally.of("flags").unchanged += 1
-        return row.flag if row else None
 
     def _new(
         self, thread: FlagThread, passages: Mapping[str, int], lacking: dict[str, Counter[str]]

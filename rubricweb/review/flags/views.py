@@ -33,7 +33,6 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.raters import AddressForm
 from rubricweb.review import access, flags
 from rubricweb.review.flags import InboxQuery, State, Who, actions
-from rubricweb.review.flags.actions import FlagError, MovedMeanwhile
 from rubricweb.review.models import Flag, Kind, Subject
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
             by=request.user,
             uid=cleaned["uid"],
         )
-    except FlagError as refusal:
+    except actions.FlagError as refusal:
         form.add_error("text", str(refusal))
         return None
 
@@ -243,9 +242,9 @@ def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
         return _thread_page(request, flag, _refused(form), status=422)
     try:
         now = _carry_out(flag, form, request)
-    except MovedMeanwhile as moved:
+    except actions.MovedMeanwhile as moved:
         return _thread_page(request, _again(request, flag), _refused(form, moved), status=409)
-    except FlagError as refusal:
+    except actions.FlagError as refusal:
         form.add_error("text", str(refusal))
         return _thread_page(request, flag, _refused(form), status=422)
     _report(request, now, ThreadAction(form.cleaned_data["verb"]))
@@ -285,14 +284,14 @@ def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
         actions.assign(
             flag, to=cleaned["assignee"], seen=cleaned["seen"], by=request.user, uid=cleaned["uid"]
         )
-    except MovedMeanwhile as moved:
+    except actions.MovedMeanwhile as moved:
         mine = {"moved": moved, "mine": f"Assign to {cleaned['assignee'] or 'nobody'}"}
         return _thread_page(request, _again(request, flag), mine, status=409)
     messages.success(request, f"Assigned to {cleaned['assignee'] or 'nobody'}.")
     return _after(request, flag)
 
 
-def _refused(form: ReplyForm, moved: MovedMeanwhile | None = None) -> dict[str, object]:
+def _refused(form: ReplyForm, moved: actions.MovedMeanwhile | None = None) -> dict[str, object]:
     """Render the text as sent, and why it was not saved."""
     text, verb = form.data.get("text", ""), form.data.get("verb", "")
     mine = verb.capitalize() if verb in ThreadAction.values else ""

@@ -19,11 +19,10 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades import topic_ratings, visibility
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import GraderForm, Rater, covered_from, select_at_once
-from rubricweb.grades.topic_ratings import ItemColumn, Mask, ratings_of
-from rubricweb.grades.visibility import Hidden, hidden_from
 from rubricweb.review.selectors.window import NO_RANK, ranks
 
 CACHED_TOPICS = 8_000
@@ -69,7 +68,7 @@ class TopicEvidence:
     """Relevant and not relevant passages, without hidden ones."""
     min_grades: NDArray[np.int8]
     """The rating from which each item is covered."""
-    hidden: Mask
+    hidden: topic_ratings.Mask
     """Shape (passages,): the reader still has to rate cells of the passage independently."""
 
 
@@ -91,14 +90,24 @@ def evidence(
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    relevance, hidden_by_topic = _relevance(pool, query), hidden_from(reader, bank.collection_id)
+    relevance, hidden_by_topic = _relevance(pool, query), visibility.hidden_from(reader, bank.collection_id)
     evidence_by_topic = []
-    for pk, items in _items(bank, topic_id).items():
+    rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
+    rows = rows.filter(topic=topic_id) if topic_id else rows
+    fields = rows.values_list(
+        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
+    )
+    by_topic: dict[int, list[EvidenceItem]] = {}
+    for topic_pk, item_pk, version, kind, *wording in fields:
+        by_topic.setdefault(topic_pk, []).append(EvidenceItem(item_pk, version, ItemKind(kind), *wording))
+    for pk, items in {topic_pk: tuple(items) for topic_pk, items in by_topic.items()}.items():
         topic = pool.by_topic[pk]
         grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
-        columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
+        columns = tuple(
+            topic_ratings.ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items
+        )
         ratings, hidden = (
-            ratings_of(grades, columns, len(topic.doc_ids)),
+            topic_ratings.ratings_of(grades, columns, len(topic.doc_ids)),
             _hidden(topic, hidden_by_topic[pk], query),
         )
         visible = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
@@ -112,22 +121,10 @@ def count_hidden(topics: Iterable[TopicEvidence]) -> int:
     return sum(int(topic.hidden.sum()) for topic in topics)
 
 
-def _hidden(topic: TopicPool, hidden: Hidden, query: EvidenceQuery) -> Mask:
+def _hidden(topic: TopicPool, hidden: visibility.Hidden, query: EvidenceQuery) -> topic_ratings.Mask:
     places = hidden.ratings if query.source is RelevanceSource.PEOPLE else hidden.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
-
-
-def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[EvidenceItem, ...]]:
-    rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
-    rows = rows.filter(topic=topic_id) if topic_id else rows
-    fields = rows.values_list(
-        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
-    )
-    by_topic: dict[int, list[EvidenceItem]] = {}
-    for topic, pk, version, kind, *wording in fields:
-        by_topic.setdefault(topic, []).append(EvidenceItem(pk, version, ItemKind(kind), *wording))
-    return {topic: tuple(items) for topic, items in by_topic.items()}
 
 
 def _relevance(pool: CollectionPool, query: EvidenceQuery) -> dict[int, Relevance]:

@@ -13,9 +13,8 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.derived_models import DuplicateSearch
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.grades import raters, topic_ratings
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_ratings import ItemColumn, item_columns, ratings_of
 
 SHOWN_PASSAGES = 6
 """A group with more shows its first ones."""
@@ -28,7 +27,7 @@ class PooledGroup:
     topic: TopicPool
     rows: tuple[int, ...]
     """Rows of the pool, in its order."""
-    columns: tuple[ItemColumn, ...]
+    columns: tuple[topic_ratings.ItemColumn, ...]
     ratings: Ratings
     """Shape (passages, items)."""
     spreads: Ratings
@@ -87,12 +86,12 @@ class ShownGroup:
 
 
 def pooled_groups(
-    collection: Collection, search: DuplicateSearch, bank: Bank | None, rater: Rater | None
+    collection: Collection, search: DuplicateSearch, bank: Bank | None, rater: raters.Rater | None
 ) -> list[PooledGroup]:
     """Return the groups in pools: those whose grades differ most first, then the largest."""
     pool = collection_pool(collection)
     group_of = dict(search.members.values_list("passage_id", "group"))
-    by_topic = item_columns(bank) if bank else {}
+    by_topic = topic_ratings.item_columns(bank) if bank else {}
     graded = {} if rater is None else _graded(rater, pool, by_topic)
     groups = []
     for topic in pool.topics:
@@ -139,12 +138,12 @@ def shown_groups(collection: Collection, bank: Bank | None, page: Iterable[Poole
 
 
 def _graded(
-    rater: Rater, pool: CollectionPool, columns: Mapping[int, tuple[ItemColumn, ...]]
+    rater: raters.Rater, pool: CollectionPool, columns: Mapping[int, tuple[topic_ratings.ItemColumn, ...]]
 ) -> dict[int, Ratings]:
     """Return the rater's ratings of the pool and the items of each topic, by topic id."""
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     return {
-        topic.topic_id: ratings_of(
+        topic.topic_id: topic_ratings.ratings_of(
             {kind: by_config[config.pk][topic.topic_id] for kind, config in rater.by_kind.items()},
             columns.get(topic.topic_id, ()),
             len(topic.doc_ids),

@@ -30,7 +30,7 @@ from rubricweb.review.problems import (
 from rubricweb.review.problems.copies import PooledGroup
 
 
-class Kind(StrEnum):
+class ProblemKind(StrEnum):
     MISLEADING = "misleading"
     """An item that passages cover which are not relevant."""
     UNCOVERED = "uncovered"
@@ -42,10 +42,10 @@ class Kind(StrEnum):
 
 
 FLAG_KINDS = {
-    Kind.MISLEADING: Flag.Kind.SPURIOUS,
-    Kind.UNCOVERED: Flag.Kind.UNCOVERED,
-    Kind.SAME: Flag.Kind.DUPLICATE,
-    Kind.COPIES: Flag.Kind.DUPLICATE,
+    ProblemKind.MISLEADING: Flag.Kind.SPURIOUS,
+    ProblemKind.UNCOVERED: Flag.Kind.UNCOVERED,
+    ProblemKind.SAME: Flag.Kind.DUPLICATE,
+    ProblemKind.COPIES: Flag.Kind.DUPLICATE,
 }
 """A problem that a person sets aside is a flag of this kind that is resolved with a reason."""
 SMALL = 0.001
@@ -68,7 +68,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    kind: Kind
+    kind: ProblemKind
     key: str
     """The problem's name in addresses and forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
     topic_id: int
@@ -89,8 +89,8 @@ class Problems:
     n_topics: int
     """Topics with items."""
 
-    def counts(self) -> dict[Kind, int]:
-        return {kind: sum(problem.kind is kind for problem in self.listed) for kind in Kind}
+    def counts(self) -> dict[ProblemKind, int]:
+        return {kind: sum(problem.kind is kind for problem in self.listed) for kind in ProblemKind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ NEW_ITEM = "new"
 """Stands for the id of an item that nobody has written yet."""
 
 
-class Board:
+class TrialBoard:
     """The board of one grader, on which the end of each problem is tried."""
 
     def __init__(self, inputs: BoardInputs) -> None:
@@ -150,7 +150,7 @@ def problems(
     """Return the problems of these topics; `groups` are near-duplicate passages."""
     looked_at = list(topics)
     boards = {
-        kind: Board(
+        kind: TrialBoard(
             board_inputs(bank, config, MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade)))
         )
         for kind, config in rater.by_kind.items()
@@ -163,22 +163,22 @@ def problems(
         own = boards.get(suspect.item.kind)
         effect = own.without_item(suspect.topic_id, suspect.item.uid) if own else None
         key = f"item-{suspect.item.pk}"
-        listed.append(Problem(Kind.MISLEADING, key, suspect.topic_id, suspect, effect))
+        listed.append(Problem(ProblemKind.MISLEADING, key, suspect.topic_id, suspect, effect))
     passages = uncovered_of(looked_at)
     for gap in passages.uncovered:
         effect = board.with_item_for(gap.topic_id, gap.row) if board else None
         key = f"passage-{gap.topic_id}-{gap.passage_pk}"
-        listed.append(Problem(Kind.UNCOVERED, key, gap.topic_id, gap, effect))
+        listed.append(Problem(ProblemKind.UNCOVERED, key, gap.topic_id, gap, effect))
     for pair in near_pairs(looked_at):
         own = boards.get(pair.duplicate.kind)
         effect = own.without_item(pair.topic_id, pair.duplicate.uid) if own else None
         key = f"pair-{pair.keep.pk}-{pair.duplicate.pk}"
-        listed.append(Problem(Kind.SAME, key, pair.topic_id, pair, effect))
+        listed.append(Problem(ProblemKind.SAME, key, pair.topic_id, pair, effect))
     for group in groups:
         if group.spread > 0:
             topic_id = group.topic.topic_id
             key = f"copies-{topic_id}-{group.topic.passage_pks[group.rows[0]]}"
-            listed.append(Problem(Kind.COPIES, key, topic_id, group, None))
+            listed.append(Problem(ProblemKind.COPIES, key, topic_id, group, None))
     decided = decisions(bank)
     listed.sort(key=_weight)
     return Problems(
@@ -266,6 +266,6 @@ def rows(bank: Bank, page: Iterable[Problem]) -> list[ProblemRow]:
 
 
 def _passage(problem: Problem) -> int | None:
-    if problem.kind in (Kind.UNCOVERED, Kind.COPIES):
+    if problem.kind in (ProblemKind.UNCOVERED, ProblemKind.COPIES):
         return int(problem.key.rpartition("-")[2])
     return None

@@ -13,23 +13,25 @@ from grading.formats.reading import text_lines
 from grading.near_duplicates import THRESHOLD
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.access import bank_topic_for, item_for
+from rubricweb.banks import access, changes
 from rubricweb.banks.actions import MOST_SPANS, SPAN_CHARS, Origin, quoted
-from rubricweb.banks.changes import UnfitSpan
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import Context, parse_id
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.editor.figures import passage_grades
-from rubricweb.editor.impact import items_by_closeness
-from rubricweb.editor.item_forms import Wording, new_item_form, wording_form
-from rubricweb.editor.what_if import WhatIf, what_if
-from rubricweb.grades.raters import Rater, select_at_once
-from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.review.problems import EvidenceForm, EvidenceQuery, TopicEvidence, suspects, uncovered_of
-from rubricweb.review.problems.copies import PooledGroup, shown_groups
-from rubricweb.review.problems.listing import Kind
+from rubricweb.editor import figures, impact, item_forms
+from rubricweb.editor.what_if import what_if
+from rubricweb.grades import raters, scoring
+from rubricweb.review.problems import (
+    EvidenceForm,
+    EvidenceQuery,
+    TopicEvidence,
+    copies,
+    suspects,
+    uncovered_of,
+)
+from rubricweb.review.problems.listing import ProblemKind
 
 PASSAGES = 20
 """How many of the passages that cover a misleading item are listed."""
@@ -37,10 +39,10 @@ CLOSEST = 7
 """How many similar items are listed beside it."""
 _KEY = re.compile(r"(item)-(\d+)|(passage|copies|pair)-(\d+)-(\d+)")
 KINDS = {
-    Kind.MISLEADING: "Misleading",
-    Kind.UNCOVERED: "No question covers it",
-    Kind.SAME: "Same twice",
-    Kind.COPIES: "Near-duplicate passages",
+    ProblemKind.MISLEADING: "Misleading",
+    ProblemKind.UNCOVERED: "No question covers it",
+    ProblemKind.SAME: "Same twice",
+    ProblemKind.COPIES: "Near-duplicate passages",
 }
 
 
@@ -50,7 +52,7 @@ class ProblemsForm(EvidenceForm):
     in_toolbar: tuple[str, ...] = ("bank", *EvidenceForm.in_toolbar)
     outdated = ("page", "problem")
 
-    bank = select_at_once("Rubric", ())
+    bank = raters.select_at_once("Rubric", ())
 
     def __init__(self, address: QueryDict, banks: list[Bank]) -> None:
         super().__init__(address)
@@ -60,7 +62,7 @@ class ProblemsForm(EvidenceForm):
         if self.chosen_bank:
             self.data["bank"] = str(self.chosen_bank.pk)
         self.first_bank = str(banks[0].pk) if banks else ""
-        self.kind = next((kind for kind in Kind if kind == address.get("kind")), None)
+        self.kind = next((kind for kind in ProblemKind if kind == address.get("kind")), None)
 
     def offered_bank(self) -> Bank:
         """Return the chosen bank. Http404 where the collection has none."""
@@ -72,7 +74,7 @@ class ProblemsForm(EvidenceForm):
         return self.first_bank if name == "bank" else super().default_value(name)
 
 
-class ReasonForm(forms.Form):
+class SetAsideForm(forms.Form):
     """Why something is not a problem."""
 
     reason = forms.CharField(
@@ -83,7 +85,7 @@ class ReasonForm(forms.Form):
     )
 
 
-class SearchForm(forms.Form):
+class ProblemSearchForm(forms.Form):
     """How alike near-duplicate passages are."""
 
     threshold = forms.FloatField(
@@ -115,7 +117,7 @@ class SpansForm(forms.Form):
     def clean_spans(self) -> Origin:
         try:
             return quoted(self.passage, text_lines(self.cleaned_data["spans"]))
-        except UnfitSpan as refusal:
+        except changes.UnfitSpan as refusal:
             raise forms.ValidationError(str(refusal)) from None
 
 
@@ -124,7 +126,7 @@ class DraftItemForm(SpansForm):
 
     kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
     facet_id = forms.ChoiceField(required=False, label="Subtopic")
-    text = Wording("Question or nugget")
+    text = item_forms.Wording("Question or nugget")
     item = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 
@@ -144,7 +146,7 @@ def draft_form(
 ) -> DraftItemForm:
     """Return the form empty, as sent, or with `initial`; without subtopics it has no field for them."""
     form = DraftItemForm(passage, data, initial={"kind": "question", **(initial or {})})
-    offered, facet = choice_field(new_item_form(topic), "facet_id"), choice_field(form, "facet_id")
+    offered, facet = choice_field(item_forms.new_item_form(topic), "facet_id"), choice_field(form, "facet_id")
     facet.choices, facet.widget = offered.choices, offered.widget
     return form
 
@@ -176,7 +178,7 @@ class AnItem:
 
     topic: Topic
     item: Item
-    kind: Kind = Kind.MISLEADING
+    kind: ProblemKind = ProblemKind.MISLEADING
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class APair:
     topic: Topic
     item: Item
     keep: Item
-    kind: Kind = Kind.SAME
+    kind: ProblemKind = ProblemKind.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ class APassage:
 
     topic: Topic
     passage: Passage
-    kind: Kind
+    kind: ProblemKind
 
 
 Subject = AnItem | APair | APassage
@@ -227,21 +229,21 @@ def subject_of(user: User, bank: Bank, key: str) -> Subject:
     if match is None:
         raise Http404("No such problem.")
     if match[1]:
-        item = item_for(user, bank.pk, int(match[2]))
+        item = access.item_for(user, bank.pk, int(match[2]))
         return AnItem(item.topic, item)
     first, second = int(match[4]), int(match[5])
     if match[3] == "pair":
-        keep, duplicate = item_for(user, bank.pk, first), item_for(user, bank.pk, second)
+        keep, duplicate = access.item_for(user, bank.pk, first), access.item_for(user, bank.pk, second)
         if (keep.topic_id, keep.kind) != (duplicate.topic_id, duplicate.kind) or keep.pk == duplicate.pk:
             raise Http404("Only two questions, or two nuggets, of the same topic can be merged.")
         return APair(duplicate.topic, duplicate, keep)
-    _, topic = bank_topic_for(user, bank.pk, first)
+    _, topic = access.bank_topic_for(user, bank.pk, first)
     passage = pooled_passage(bank.collection, topic.pk, second)
-    return APassage(topic, passage, Kind.COPIES if match[3] == "copies" else Kind.UNCOVERED)
+    return APassage(topic, passage, ProblemKind.COPIES if match[3] == "copies" else ProblemKind.UNCOVERED)
 
 
 def opened(
-    subject: Subject, topics: Iterable[TopicEvidence], rater: Rater, query: EvidenceQuery
+    subject: Subject, topics: Iterable[TopicEvidence], rater: raters.Rater, query: EvidenceQuery
 ) -> dict[str, object]:
     """Return what is shown of a misleading item, a passage or a pair."""
     own = [topic for topic in topics if topic.pool.topic_id == subject.topic.pk]
@@ -249,12 +251,17 @@ def opened(
     if isinstance(subject, APassage):
         return context | _passage(subject, own)
     item = subject.item
-    context |= {"item": item, "what_if": _retiring(item, rater, query)}
+    kind = ItemKind(item.kind)
+    config = rater.by_kind.get(kind)
+    measure = scoring.MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade))
+    context |= {"item": item, "what_if": what_if(item, config, measure) if config else None}
     if isinstance(subject, APair):
         return context | {"keep": subject.keep, "swapped": f"pair-{item.pk}-{subject.keep.pk}"}
-    form = wording_form(item)
+    form = item_forms.wording_form(item)
     form.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
-    near = [other for other in items_by_closeness(item.bank, item.topic, str(item)) if other.item != item]
+    near = [
+        other for other in impact.items_by_closeness(item.bank, item.topic, str(item)) if other.item != item
+    ]
     context |= {
         "item_form": form,
         "near": [NearItem(other.item, other.score, None) for other in near[:CLOSEST]],
@@ -281,15 +288,15 @@ def _passage(subject: APassage, own: list[TopicEvidence]) -> dict[str, object]:
     }
 
 
-def closest(bank: Bank, topic: Topic, passage: Passage, text: str, rater: Rater) -> list[NearItem]:
+def closest(bank: Bank, topic: Topic, passage: Passage, text: str, rater: raters.Rater) -> list[NearItem]:
     """Return the topic's active items, closest to `text` first, with their grades on the passage."""
-    near = items_by_closeness(bank, topic, text)
-    grades = passage_grades(topic, passage.pk, [similar.item for similar in near], rater.by_kind)
+    near = impact.items_by_closeness(bank, topic, text)
+    grades = figures.passage_grades(topic, passage.pk, [similar.item for similar in near], rater.by_kind)
     listed = [NearItem(similar.item, similar.score, grades.get(similar.item.pk)) for similar in near]
     return sorted(listed, key=lambda row: (-row.score, -(row.grade or 0)))
 
 
-def group_of(bank: Bank, groups: Iterable[PooledGroup], subject: APassage) -> Context:
+def group_of(bank: Bank, groups: Iterable[copies.PooledGroup], subject: APassage) -> Context:
     """Return the near-duplicates of a passage with their grades side by side."""
     own = [
         group
@@ -297,19 +304,12 @@ def group_of(bank: Bank, groups: Iterable[PooledGroup], subject: APassage) -> Co
         if group.topic.topic_id == subject.topic.pk
         and subject.passage.pk in {group.topic.passage_pks[row] for row in group.rows}
     ]
-    groups_of_passage = shown_groups(bank.collection, bank, own[:1])
+    groups_of_passage = copies.shown_groups(bank.collection, bank, own[:1])
     return {
         "subject": subject,
         "topic": subject.topic,
         "group": groups_of_passage[0] if groups_of_passage else None,
     }
-
-
-def _retiring(item: Item, rater: Rater, query: EvidenceQuery) -> WhatIf | None:
-    kind = ItemKind(item.kind)
-    config = rater.by_kind.get(kind)
-    measure = MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade))
-    return what_if(item, config, measure) if config else None
 
 
 def _covering(

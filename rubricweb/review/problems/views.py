@@ -17,11 +17,10 @@ from django_htmx.http import push_url
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.banks import actions
+from rubricweb.banks import actions, selectors
 from rubricweb.banks.access import bank_topic_for_editor, item_for_editor
 from rubricweb.banks.changes import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.selectors import last_change
 from rubricweb.core.http import (
     Context,
     HtmxRequest,
@@ -30,25 +29,23 @@ from rubricweb.core.http import (
     page_or_part,
     parse_id,
 )
-from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.duplicates import last_attempt, latest_search, start_search
+from rubricweb.corpus import access, duplicates
 from rubricweb.corpus.models import Collection
-from rubricweb.editor.item_forms import SeenForm, wording_form
-from rubricweb.editor.items import items_changed
+from rubricweb.editor import item_forms, items
 from rubricweb.grades.raters import raters
 from rubricweb.grades.selectors import banks
 from rubricweb.review.flags import actions as flags
 from rubricweb.review.models import Flag
 from rubricweb.review.models import Subject as FlagSubject
 from rubricweb.review.problems import copies, count_hidden, evidence, listing, opened
-from rubricweb.review.problems.listing import FLAG_KINDS, Kind, Problem, reason_of_pair
+from rubricweb.review.problems.listing import FLAG_KINDS, Problem, ProblemKind, reason_of_pair
 from rubricweb.review.problems.opened import (
     KINDS,
     APair,
     APassage,
+    ProblemSearchForm,
     ProblemsForm,
-    ReasonForm,
-    SearchForm,
+    SetAsideForm,
     SpansForm,
     Subject,
     draft_form,
@@ -63,7 +60,7 @@ PAGE_ROWS = 50
 @require_http_methods(["GET", "HEAD", "POST"])
 def problems(request: HtmxRequest, slug: str) -> HttpResponse:
     """List the problems, and open the one in `?problem=`; POST solves one, or undoes that."""
-    collection = collection_for(request.user, slug)
+    collection = access.collection_for(request.user, slug)
     form = ProblemsForm(request.GET, banks(collection))
     if request.method == "POST":
         return _ended(request, form.offered_bank())
@@ -84,7 +81,7 @@ def _context(
     rater = form.offer(raters(bank))
     form.offer_bank(bank, collection.topics.all())
     topics = evidence(bank, rater, form.query, user, form.topic_id)
-    search = latest_search(collection)
+    search = duplicates.latest_search(collection)
     groups = copies.pooled_groups(collection, search, bank, rater) if search else []
     if form.topic_id:
         groups = [group for group in groups if group.topic.topic_id == form.topic_id]
@@ -112,15 +109,15 @@ def _context(
         "number": None if place is None else place + 1,
         **_neighbours(kept, place),
         "search": search,
-        "attempt": last_attempt(collection),
-        "search_form": SearchForm(),
+        "attempt": duplicates.last_attempt(collection),
+        "search_form": ProblemSearchForm(),
         "groups": copies.totals(groups),
-        "reason": ReasonForm(),
+        "reason": SetAsideForm(),
     }
     if key:
         context["decision"] = next((row.decision for row in rows if row.problem.key == key), None)
         subject = opened.subject_of(user, bank, key)
-        if isinstance(subject, APassage) and subject.kind is Kind.COPIES:
+        if isinstance(subject, APassage) and subject.kind is ProblemKind.COPIES:
             context |= opened.group_of(bank, groups, subject)
         else:
             context |= opened.opened(subject, topics, rater, form.query)
@@ -169,18 +166,22 @@ def _ended(request: HtmxRequest, bank: Bank) -> HttpResponse:
         return redirect(to)
     context = _context(request.user, bank.collection, address) | {"is_ended": True}
     response = page_or_part(request, PAGE, context, part="problems")
-    return items_changed(push_url(response, to))
+    return items.items_changed(push_url(response, to))
 
 
 @require_POST
 def search(request: HtmxRequest, slug: str) -> HttpResponse:
     """Have a worker look for near-duplicate passages."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = SearchForm(request.POST)
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = ProblemSearchForm(request.POST)
     if form.is_valid():
-        start_search(collection, threshold=form.cleaned_data["threshold"], by=request.user)
-        return redirect(f"{reverse('review:problems', args=[slug])}?{urlencode({'kind': Kind.COPIES})}")
-    context = _context(request.user, collection, QueryDict(f"kind={Kind.COPIES}")) | {"search_form": form}
+        duplicates.start_search(collection, threshold=form.cleaned_data["threshold"], by=request.user)
+        return redirect(
+            f"{reverse('review:problems', args=[slug])}?{urlencode({'kind': ProblemKind.COPIES})}"
+        )
+    context = _context(request.user, collection, QueryDict(f"kind={ProblemKind.COPIES}")) | {
+        "search_form": form
+    }
     return form_response(request, PAGE, context, part="problems", status=422)
 
 
@@ -208,15 +209,19 @@ def _unfit(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> 
 
 def _reword(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
     item = _editable(request, bank, subject)
-    form = wording_form(item, posted=request.POST)
+    form = item_forms.wording_form(item, posted=request.POST)
     if not form.is_valid():
         return Refusal({"item_form": form})
     mine, before = form.cleaned_data["text"], item.revision.text
     try:
         actions.revise_item(item, text=mine, seen=form.cleaned_data["seen"], by=request.user)
     except Conflict as conflict:
-        both = {"item_form": wording_form(conflict.item, text=mine), "mine": mine, "item": conflict.item}
-        return Refusal(both | {"theirs": last_change(item)}, 409)
+        both = {
+            "item_form": item_forms.wording_form(conflict.item, text=mine),
+            "mine": mine,
+            "item": conflict.item,
+        }
+        return Refusal(both | {"theirs": selectors.last_change(item)}, 409)
     except BankError as refusal:
         form.add_error("text", str(refusal))
         return Refusal({"item_form": form})
@@ -237,13 +242,17 @@ def _restore(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -
 def _decided(
     request: HtmxRequest, item: Item, change: Callable[..., Item], verbs: tuple[str, str], undo_at: str
 ) -> Refusal | None:
-    form = SeenForm(request.POST)
+    form = item_forms.SeenForm(request.POST)
     if not form.is_valid():
         return Refusal({"refusal": "Say which version of the item you saw."})
     try:
         change(item, seen=form.cleaned_data["seen"], by=request.user)
     except Conflict as conflict:
-        changed = {"refusal": conflict, "changed": last_change(conflict.item), "item": conflict.item}
+        changed = {
+            "refusal": conflict,
+            "changed": selectors.last_change(conflict.item),
+            "item": conflict.item,
+        }
         return Refusal(changed, 409)
     except BankError as refusal:
         return Refusal({"refusal": refusal})
@@ -256,7 +265,7 @@ def _merge(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> 
     roles.require(request.user, bank.collection, roles.TO_EDIT_BANK)
     if not isinstance(subject, APair):
         return _unfit(request, bank, subject, undo_at)
-    keep, duplicate, form = subject.keep, subject.item, SeenForm(request.POST)
+    keep, duplicate, form = subject.keep, subject.item, item_forms.SeenForm(request.POST)
     if not form.is_valid():
         return Refusal({"refusal": "Say which version of the item you saw."})
     try:
@@ -303,7 +312,7 @@ def _reworded_meanwhile(request: HtmxRequest, subject: APassage, item: Item, tex
     """Return the form again with both wordings: the item's present one, and the refused `text`."""
     initial = rewording(item, request.POST.get("spans", ""), mine=text)
     form = draft_form(subject.topic, subject.passage, initial=initial)
-    both = {"theirs": last_change(item), "mine": text, "item": item}
+    both = {"theirs": selectors.last_change(item), "mine": text, "item": item}
     return Refusal(both | {"item_form": form, "rewords": item}, 409)
 
 
@@ -325,7 +334,7 @@ def _rewording(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str)
 def _set_aside(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
     """Keep a person's word that it is no problem, as a flag that is resolved with a reason."""
     bank_topic_for_editor(request.user, bank.pk, subject.topic.pk)
-    form = ReasonForm(request.POST)
+    form = SetAsideForm(request.POST)
     if not form.is_valid():
         return Refusal({"reason": form})
     reason = form.cleaned_data["reason"]

@@ -16,9 +16,8 @@ from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
-from rubricweb.grades import visibility
+from rubricweb.grades import matrices, visibility
 from rubricweb.grades.human_matrices import Source
-from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import (
     DIRECT_COLUMN,
@@ -31,7 +30,6 @@ from rubricweb.grades.topic_ratings import (
     ratings_of,
     without_contradictions,
 )
-from rubricweb.grades.visibility import Hidden, hidden_in_topic
 from rubricweb.review.flags import OpenCounts, open_counts
 from rubricweb.review.selectors import (
     ITEM_FILTERS,
@@ -53,8 +51,8 @@ from rubricweb.review.selectors import (
 from rubricweb.review.selectors.window import (
     NO_RANK,
     GridColumn,
-    Group,
     Row,
+    RowGroup,
     Window,
     excerpts,
     marks,
@@ -130,7 +128,7 @@ class TopicGrid:
     own: OwnRatings
     rater: Rater
     query: GridQuery
-    hidden: Hidden
+    hidden: visibility.Hidden
     """Cells of which the reader may not see all yet; measures and labels still count them."""
 
     @property
@@ -172,7 +170,12 @@ def grid_window(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader
     rows = min(PAGE_ROWS, PAGE_CELLS // max(1, min(PAGE_COLUMNS, len(chosen))))
     number, column_number = _windows_at(whole, chosen, order, rows)
     columns = Paginator(chosen, PAGE_COLUMNS).get_page(column_number)
-    columns.object_list = _headed(list(columns), flags)
+    listed = list(columns)
+    kinds = [None, *(column.kind for column in listed)]
+    columns.object_list = [
+        replace(column, flags=flags.items.get(column.pk, 0), opens_kind=column.kind != before)
+        for before, column in zip(kinds, listed, strict=False)
+    ]
     page = Paginator(order, rows).get_page(number)
     window = whole.window(list(columns), list(page), flags)
     rows_shown = [window.row(row, page.start_index() + place) for place, row in enumerate(page)]
@@ -189,24 +192,17 @@ def _grouped(rows: list[Row], grid: TopicGrid, order: list[int]) -> list[Row]:
         return rows
     before = [None, *(row.judgment for row in rows)]
     return [
-        replace(row, group=Group(row.judgment, row.is_relevant, sizes[row.judgment]))
+        replace(row, group=RowGroup(row.judgment, row.is_relevant, sizes[row.judgment]))
         if place == 0 or row.judgment != before[place]
         else row
         for place, row in enumerate(rows)
     ]
 
 
-def _headed(columns: list[GridColumn], flags: OpenCounts) -> list[GridColumn]:
-    """Return the columns with their flags, and whether they open their kind."""
-    kinds = [None, *(column.kind for column in columns)]
-    return [
-        replace(column, flags=flags.items.get(column.pk, 0), opens_kind=column.kind != before)
-        for before, column in zip(kinds, columns, strict=False)
-    ]
-
-
-def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> dict[ItemKind, TopicGrades]:
-    by_config = {config: topic_grades(config, collection, topic.pk) for config in rater.configs}
+def graded_by_kind(
+    collection: CollectionPool, topic: Topic, rater: Rater
+) -> dict[ItemKind, matrices.TopicGrades]:
+    by_config = {config: matrices.topic_grades(config, collection, topic.pk) for config in rater.configs}
     return {kind: by_config[config] for kind, config in rater.by_kind.items()}
 
 
@@ -237,7 +233,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
         min_label=rater.min_grade_of(ItemKind.DIRECT, query.min_grade),
         highest=rater.highest,
     )
-    hidden = hidden_in_topic(reader, topic)
+    hidden = visibility.hidden_in_topic(reader, topic)
     revisions = [column.revision_pk for column in items]
     from_people, from_graders = (
         visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.ratings, hidden.graders)
@@ -248,7 +244,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
 
 
 def _empty(
-    graded: Mapping[ItemKind, TopicGrades], rater: Rater, items: Sequence[GridColumn]
+    graded: Mapping[ItemKind, matrices.TopicGrades], rater: Rater, items: Sequence[GridColumn]
 ) -> NDArray[np.bool_]:
     """Return a mask of shape (passages, items): the extracted answer says that there is none."""
     empty = {kind: empty_answers(config, graded[kind]) for kind, config in rater.by_kind.items()}
@@ -256,7 +252,7 @@ def _empty(
     return np.asarray(ratings_of(empty, [item.column for item in items], passages) == 1)
 
 
-def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | None:
+def _labels(graded: Mapping[ItemKind, matrices.TopicGrades], rater: Rater) -> Ratings | None:
     """Return the label of each passage by a rater that grades no items; None for other raters."""
     if not rater.labels_passages:
         return None

@@ -15,11 +15,10 @@ from rubricweb.banks.models import Item
 from rubricweb.core.formatting import rating_sign, rating_words
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades import human_matrices, visibility
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Mask, Sheet, separation
-from rubricweb.grades.visibility import Pairs
 from rubricweb.review.flags import OpenCounts
 from rubricweb.review.selectors import CheckedSheet, OwnRating, OwnRatings
 
@@ -137,7 +136,7 @@ class RunRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     """Passages of one human judgment."""
 
     judgment: int | None
@@ -164,7 +163,7 @@ class Row:
     flags: int
     excerpt: str
     """The first ones of its text."""
-    group: Group | None = None
+    group: RowGroup | None = None
     """The group that the passage opens in the window; None for its other passages."""
 
 
@@ -179,8 +178,8 @@ class Window:
     marks: Marks
     flags: OpenCounts
     own: OwnRatings
-    source: Source
-    blind: Pairs
+    source: human_matrices.Source
+    blind: visibility.Pairs
     """Cells whose grades the reader may not see yet."""
     excerpts: Mapping[int, str]
     """The beginnings of the passages' texts."""
@@ -218,7 +217,9 @@ class Window:
                 cell = _answer_cell(*at_cell, state, place)
             else:
                 mark = self.marks.get((column.revision_pk, passage), "")
-                cell = _cell(*at_cell, rating, mark if self.source is Source.GRADER else "", place)
+                cell = _cell(
+                    *at_cell, rating, mark if self.source is human_matrices.Source.GRADER else "", place
+                )
             marked, own = remarks.get(column.at, ()), self.own.get((column.revision_pk, passage))
             marked = marked if column.text else (*marked, WORDLESS)
             if (column.revision_pk, passage) in self.blind:

@@ -12,10 +12,8 @@ from django.utils.safestring import SafeString, mark_safe
 from rubricweb.banks.models import Item
 from rubricweb.core.templatetags.core import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
-from rubricweb.review import flags
-from rubricweb.review.flags import OpenCounts, open_counts
+from rubricweb.review import flags, verify
 from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
-from rubricweb.review.verify import Share
 
 register = template.Library()
 
@@ -107,7 +105,7 @@ def rating_chip(rater: Rater, rating: int) -> SafeString:
 
 
 @register.simple_tag
-def share(estimate: Share) -> SafeString:
+def share(estimate: verify.Proportion) -> SafeString:
     """Render a share with its interval and counts; "too few" where the interval would say nothing."""
     if estimate.value is None or estimate.interval is None:
         return format_html('<span class="muted">{}</span>', DASH)
@@ -128,10 +126,10 @@ def share(estimate: Share) -> SafeString:
 def open_flags(context: dict[str, Any], item: Item) -> int:
     """Count the item's open flags; one query a request serves a whole topic."""
     request: HttpRequest = context["request"]
-    counts: dict[tuple[int, int], OpenCounts] = request.__dict__.setdefault("_open_flags", {})
+    counts: dict[tuple[int, int], flags.OpenCounts] = request.__dict__.setdefault("_open_flags", {})
     place = (item.bank_id, item.topic_id)
     if place not in counts:
-        counts[place] = open_counts(*place)
+        counts[place] = flags.open_counts(*place)
     return counts[place].items.get(item.pk, 0)
 
 

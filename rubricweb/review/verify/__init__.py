@@ -16,11 +16,9 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades import visibility
+from rubricweb.grades import human_ratings, raters, visibility
 from rubricweb.grades.human_matrices import corrected, drawn_mask, human_matrices, uniform_draws
-from rubricweb.grades.human_ratings import HumanGradeError
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import (
     AcceptedAnswers,
     ItemColumn,
@@ -31,7 +29,6 @@ from rubricweb.grades.topic_ratings import (
     outcomes_of,
     ratings_of,
 )
-from rubricweb.grades.visibility import hidden_from
 from rubricweb.review.selectors import Layers, checked_of, people_by_kind, people_of
 
 Keys = NDArray[np.uint64]
@@ -95,12 +92,12 @@ class BankCells:
         return sum(int(topic.hidden.sum()) for topic in self.topics)
 
 
-def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
+def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
     """Return the cells of all items with text, as `reader` may see them."""
     pool = collection_pool(bank.collection)
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
-    human, hidden_by_topic = human_matrices(pool), hidden_from(reader, bank.collection_id)
+    human, hidden_by_topic = human_matrices(pool), visibility.hidden_from(reader, bank.collection_id)
     rated_by_people_of = people_by_kind(rater, pool)
     topics, wordless, by_topic = [], 0, item_columns(bank)
     accepted = accepted_answers(by_topic) if rater.verifies else {}
@@ -132,7 +129,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
 
 
 def closeness_of(
-    rater: Rater,
+    rater: raters.Rater,
     rated: Mapping[ItemKind, TopicGrades],
     accepted: AcceptedAnswers,
     columns: Sequence[ItemColumn],
@@ -178,7 +175,7 @@ def _numbers(names: Iterable[str]) -> Keys:
     return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint64)
 
 
-class RatedAnew(HumanGradeError):
+class RatedAnew(human_ratings.HumanGradeError):
     """The grader has given the cell another rating since."""
 
     def __init__(self, rating: int | None) -> None:
@@ -187,7 +184,7 @@ class RatedAnew(HumanGradeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Proportion:
     """`count` of `n`, with Wilson's interval."""
 
     count: int
@@ -218,11 +215,11 @@ class LevelRow:
     rating: int
     cells: int
     checked: int
-    right: Share
+    right: Proportion
     """The share of the sample that people gave exactly this rating."""
-    precision: Share | None
+    precision: Proportion | None
     """The share that people rate this or more, among sampled cells that the grader rates so."""
-    recall: Share | None
+    recall: Proportion | None
     """The share that the grader rates this or more, among sampled cells that people rate so; None for 0."""
 
 
@@ -301,14 +298,14 @@ def _row(population: Population, rating: int, everything: NDArray[np.int64]) -> 
     precision = recall = None
     if rating:
         reaching, above = population.reaches(rating), population.sample(graded >= rating)
-        precision = Share(int(reaching[above].sum()), len(above))
+        precision = Proportion(int(reaching[above].sum()), len(above))
         reached = graded[everything][reaching[everything]] >= rating
-        recall = Share(int(reached.sum()), len(reached))
+        recall = Proportion(int(reached.sum()), len(reached))
     return LevelRow(
         rating=rating,
         cells=int(among.sum()),
         checked=int((among & population.checked).sum()),
-        right=Share(int((by_people[sample] == rating).sum()), len(sample)),
+        right=Proportion(int((by_people[sample] == rating).sum()), len(sample)),
         precision=precision,
         recall=recall,
     )

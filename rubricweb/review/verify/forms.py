@@ -150,7 +150,7 @@ class VerdictForm(CellForm):
         return None if topic is None or passage is None or item is None else (topic, passage, item)
 
 
-class UndoForm(forms.Form):
+class UndoVerdictForm(forms.Form):
     """The verdict to withdraw; `uid` makes sending it twice harmless."""
 
     said = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)

@@ -10,13 +10,11 @@ import numpy as np
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
-from numpy.typing import NDArray
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
+from rubricweb.banks import secrecy, selectors
 from rubricweb.banks.models import Bank, Item, ItemQuerySet
-from rubricweb.banks.secrecy import readable
-from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
@@ -55,7 +53,7 @@ class CheckQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CellToVerify:
     """A cell in the queue."""
 
     topic_id: int
@@ -88,7 +86,7 @@ Place = tuple[TopicCells, int, int, bool]
 """Topic, row, column, and whether it comes from the random order."""
 
 
-def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[Candidate]:
+def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[CellToVerify]:
     """Return the next cell and some after it; the first is the one in the address, unless it is hidden."""
     named = _named(bank, cells, query) if query.at else iter(())
     places = list(islice(_unique(named, _next(bank, rater, cells, query)), AHEAD + 1))
@@ -101,7 +99,7 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
         topic_pool = pool.only(topic.pool.topic_id)
         reasons[topic] = suspicions(rater, topic_pool, topic.columns, min_grade=query.min_grade)
     return [
-        Candidate(
+        CellToVerify(
             topic.pool.topic_id,
             topic.pool.query_id,
             topic.pool.doc_ids[row],
@@ -252,16 +250,16 @@ def topic_of(cells: BankCells, query: CheckQuery) -> TopicCells | None:
 def my_verdicts(person: User, bank: Bank) -> QuerySet[AnswerVerdict]:
     """Return the person's verdicts on answers in the bank's collection."""
     mine = AnswerVerdict.objects.filter(by=person, topic__collection=bank.collection)
-    return readable(mine.select_related("config"))
+    return secrecy.readable(mine.select_related("config"))
 
 
 def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
     """Return the person's events in the bank's collection."""
-    return readable(HumanGrade.objects.filter(by=person, topic__collection=bank.collection))
+    return secrecy.readable(HumanGrade.objects.filter(by=person, topic__collection=bank.collection))
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
+class VerifiedAnswer:
     """A verified answer."""
 
     topic_id: int
@@ -291,43 +289,43 @@ class AnswerRow:
         return self.state == "wrong" and is_acceptable(self.item, self.answer, self.keys)
 
 
-def answer_rows(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int) -> Page[AnswerRow]:
+def answer_rows(
+    bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int
+) -> Page[VerifiedAnswer]:
     """Return a page of the answers that the filters keep, of one topic or of all."""
     topics = [topic for topic in cells.topics if query.topic in (0, topic.pool.topic_id)]
-    selected = Paginator(_in_order(topics, query), PAGE_ROWS).get_page(page)
-    places = [(topics[number], row, column, False) for number, row, column in selected.object_list]
-    rows = list(_rows(bank, rater, places))
-    return Page(rows, selected.number, selected.paginator)  # type: ignore[arg-type]  # pages of places, shown as rows
-
-
-def _in_order(topics: list[TopicCells], query: CheckQuery) -> list[tuple[int, int, int]]:
-    """Return (number of the topic, row, column): suspicious verdicts first, then as they are in the bank."""
-    places, scores = [], [np.zeros(0)]
+    judged, scores = [], [np.zeros(0)]  # suspicious verdicts first, then as they are in the bank
     for number, topic in enumerate(topics):
         mask = kept_by(topic, query)
         rows, columns = np.nonzero(mask)
-        places += [(number, int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
-        scores.append(_suspicion(topic)[mask])
+        judged += [(number, int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
+        close = topic.closeness.astype(np.float64)
+        is_near_miss = (topic.graded == 0) & (close >= NEAR)
+        is_far_hit = (topic.graded == 1) & (close < FAR)
+        suspicion = np.where(is_near_miss, 200 + close, np.where(is_far_hit, 200 - close, 0.0))
+        scores.append(suspicion[mask])
     order = np.argsort(-np.concatenate(scores), kind="stable")
-    return [places[at] for at in order.tolist()]
+    selected = Paginator([judged[at] for at in order.tolist()], PAGE_ROWS).get_page(page)
+    places = [(topics[number], row, column, False) for number, row, column in selected.object_list]
+    listed = list(_rows(bank, rater, places))
+    return Page(listed, selected.number, selected.paginator)  # pages of places, shown as rows
 
 
-def _suspicion(topic: TopicCells) -> NDArray[np.float64]:
-    """Score verdicts: wrong ones on near answers above right ones on far answers, and these above others."""
-    close = topic.closeness.astype(np.float64)
-    is_near_miss = (topic.graded == 0) & (close >= NEAR)
-    is_far_hit = (topic.graded == 1) & (close < FAR)
-    return np.where(is_near_miss, 200 + close, np.where(is_far_hit, 200 - close, 0.0))
-
-
-def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
+def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[VerifiedAnswer]:
     items = items_at(bank, places)
-    keys = keys_of(column.revision_pk for topic, _, at, _ in places for column in (topic.columns[at],))
-    answers = _answers(rater, places)
+    keys = selectors.keys_of(
+        column.revision_pk for topic, _, at, _ in places for column in (topic.columns[at],)
+    )
+    revisions = {topic.columns[at].revision_pk for topic, _, at, _ in places}
+    passages = {topic.pool.passage_pks[row] for topic, row, _, _ in places}
+    rows = Grade.objects.filter(config__in=rater.configs, revision__in=revisions, passage__in=passages)
+    answers = {
+        (cell[0], cell[1]): cell[2] for cell in rows.values_list("revision_id", "passage_id", "answer")
+    }
     for topic, row, at, _ in places:
         column, pool = topic.columns[at], topic.pool
         rating, by_people = int(topic.graded[row, at]), int(topic.by_people[row, at])
-        yield AnswerRow(
+        yield VerifiedAnswer(
             topic_id=pool.topic_id,
             query_id=pool.query_id,
             passage_pk=pool.passage_pks[row],
@@ -339,10 +337,3 @@ def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
             closeness=int(topic.closeness[row, at]),
             by_people={0: "wrong", 1: "right"}.get(by_people, ""),
         )
-
-
-def _answers(rater: Rater, places: list[Place]) -> dict[tuple[int, int], str]:
-    revisions = {topic.columns[at].revision_pk for topic, _, at, _ in places}
-    passages = {topic.pool.passage_pks[row] for topic, row, _, _ in places}
-    rows = Grade.objects.filter(config__in=rater.configs, revision__in=revisions, passage__in=passages)
-    return {(cell[0], cell[1]): cell[2] for cell in rows.values_list("revision_id", "passage_id", "answer")}

@@ -17,14 +17,14 @@ from grading.types import MAX_RATING, MISSING, GradeMatrix, ItemKind, Outcome, P
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.configs import default_min_grade, kinds_of
+from rubricweb.grades import configs
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.selectors import ON_ITEMS
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
+from rubricweb.review import verify
 from rubricweb.review.selectors import LOW_CONFIDENCE, Layers, all_layers
-from rubricweb.review.verify import closeness_of
 
 IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
@@ -151,11 +151,11 @@ def _of_answers(rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn
     codes = {kind: _codes_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
     others = {}
     for config in _other_graders(rater, topic.topic_id, ON_ITEMS):
-        ratings, least = _ratings(config, pool, columns), default_min_grade(config)
+        ratings, least = _ratings(config, pool, columns), configs.default_min_grade(config)
         others[config] = np.where(ratings < 0, MISSING, ratings >= least).astype(np.int8)
     return AnswerSuspicions(
         graded=ratings_of(graded, columns, passages),
-        closeness=closeness_of(rater, graded, accepted, columns),
+        closeness=verify.closeness_of(rater, graded, accepted, columns),
         answers=ratings_of(codes, columns, passages),
         others=others,
     )
@@ -181,7 +181,7 @@ def _of_ratings(
 
 def _ratings(config: GraderConfig, pool: CollectionPool, columns: Sequence[ItemColumn]) -> Ratings:
     (topic,) = pool.topics
-    grades = dict.fromkeys(kinds_of(config), topic_grades(config, pool, topic.topic_id))
+    grades = dict.fromkeys(configs.kinds_of(config), topic_grades(config, pool, topic.topic_id))
     return ratings_of(grades, columns, len(topic.doc_ids))
 
 
@@ -200,7 +200,7 @@ def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Seque
     extracting = GraderConfig.objects.filter(stamps__topic=topic.topic_id, stamps__grades__gt=0)
     for config in extracting.filter(purpose=Purpose.EXTRACT, llm__in=models):
         codes = _codes_of(config, topic_grades(config, pool, topic.topic_id))
-        extracted |= {kind: codes for kind in kinds_of(config) if kind not in extracted}
+        extracted |= {kind: codes for kind in configs.kinds_of(config) if kind not in extracted}
     first, second = ratings_of(own, columns, passages), ratings_of(extracted, columns, passages)
     return np.asarray(np.where(first == MISSING, second, first), dtype=np.int8)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
@@ -15,32 +14,26 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from grading.types import ItemKind
 from rubricweb.accounts import roles
-from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
+from rubricweb.banks import changes
 from rubricweb.banks.access import bank_for, item_for_editor
-from rubricweb.banks.changes import BankError
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of, worded_siblings
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, offer_undo, page_or_part
 from rubricweb.corpus.access import collection_for, pooled_passage
-from rubricweb.corpus.models import Passage
-from rubricweb.grades import human_ratings, verification
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades import human_matrices, human_ratings, verification, visibility
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade, answer_digest
 from rubricweb.grades.human_ratings import Cell, HumanGradeError, RatedMeanwhile, UnfitRating
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.selectors import banks
-from rubricweb.grades.verification import VerificationCounts, change_answer_key
-from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access
 from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, displayed_rating
 from rubricweb.review.selectors.cell import CellView, cell_view
 from rubricweb.review.verify import BankCells, RatedAnew, bank_cells, estimates
 from rubricweb.review.verify import selectors as checks
-from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoForm, VerdictForm
-from rubricweb.review.verify.selectors import Candidate, CheckQuery, answer_rows
+from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoVerdictForm, VerdictForm
+from rubricweb.review.verify.selectors import CellToVerify, CheckQuery, answer_rows
 
 PAGE = "review/verify/verify.html"
 CARD, LIST = "review/verify/_check.html", "review/verify/_list.html"
@@ -75,7 +68,7 @@ def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpR
 def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Withdraw the user's latest verdict, and show that cell again."""
     bank = verified_bank(request, slug, bank_id, needed=roles.TO_VERIFY)
-    form = UndoForm(request.POST)
+    form = UndoVerdictForm(request.POST)
     if not form.is_valid():
         raise Http404("No such verdict.")
     verdict, rating_event, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
@@ -111,7 +104,7 @@ def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpRespo
     return page_or_part(request, PAGE, _place(bank) | context, part="estimates")
 
 
-def verified_bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO_VIEW) -> Bank:
+def verified_bank(request: HtmxRequest, slug: str, bank_id: int, needed: roles.Role = roles.TO_VIEW) -> Bank:
     bank = bank_for(request.user, bank_id, needed=needed)
     if bank.collection.slug != slug:
         raise Http404("No such rubric in this collection.")
@@ -132,8 +125,20 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
         if not item.revision.text:
             raise NoText
         if rater.verifies:
-            return Saving(None, _judge_answer(item, passage, rater, cleaned, request.user))
-        now = displayed_rating(item, passage, rater, Source.GRADER)
+            config = rater.by_kind.get(ItemKind(item.kind))
+            graded = Grade.objects.filter(config=config, revision=item.revision_id, passage=passage)
+            grade = graded.select_related("config").first()
+            if (
+                grade is None
+                or grade.rating != cleaned["shown"]
+                or answer_digest(grade.answer) != cleaned["answer"]
+            ):
+                raise RatedAnew(None if grade is None else grade.rating)
+            is_right = (cleaned["verdict"] == HumanGrade.Verdict.RIGHT) == bool(grade.rating)
+            how = {"by": request.user, "seen": cleaned["seen"], "uid": cleaned["uid"]}
+            judge_answer = verification.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
+            return Saving(None, judge_answer)
+        now = displayed_rating(item, passage, rater, human_matrices.Source.GRADER)
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
         verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}
@@ -143,20 +148,6 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
         return Saving(cleaned["rating"], event)
     except HumanGradeError as refusal:
         return Saving(cleaned["rating"], refusal=refusal)
-
-
-def _judge_answer(
-    item: Item, passage: Passage, rater: Rater, cleaned: dict[str, Any], by: User
-) -> AnswerVerdict:
-    """Save the verdict on the answer that the page showed, unless the grader has another one."""
-    config = rater.by_kind.get(ItemKind(item.kind))
-    graded = Grade.objects.filter(config=config, revision=item.revision_id, passage=passage)
-    grade = graded.select_related("config").first()
-    if grade is None or grade.rating != cleaned["shown"] or answer_digest(grade.answer) != cleaned["answer"]:
-        raise RatedAnew(None if grade is None else grade.rating)
-    is_right = (cleaned["verdict"] == HumanGrade.Verdict.RIGHT) == bool(grade.rating)
-    how = {"by": by, "seen": cleaned["seen"], "uid": cleaned["uid"]}
-    return verification.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
 
 
 def check_page(
@@ -177,7 +168,11 @@ def check_page(
         context |= {"listed": answer_rows(bank, rater, cells, query, page), "shown": LIST}
         context |= {"cells": cells, "hidden": cells.hidden, "estimates": estimates(cells, rater.highest)}
     else:
-        context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
+        candidates = checks.queue(bank, rater, cells, query)
+        first_few = candidates[: HELD + 1]
+        first, *held = [_candidate(request, bank, rater, each) for each in first_few] or [{"now": None}]
+        card = first | {"ahead": candidates[1:], "held": held}
+        context |= card
         context |= _progress(bank, rater, cells, query) | {"shown": CARD}
     context["kept"] = _without_cell(request)
     response = page_or_part(request, PAGE, context, part="check")
@@ -199,14 +194,7 @@ def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> 
     }
 
 
-def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
-    """Return the cell to check and those that the page holds after it, so that no key waits."""
-    first_few = candidates[: HELD + 1]
-    first, *held = [_candidate(request, bank, rater, each) for each in first_few] or [{"now": None}]
-    return first | {"ahead": candidates[1:], "held": held}
-
-
-def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: Candidate) -> dict[str, object]:
+def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: CellToVerify) -> dict[str, object]:
     now.item.bank = bank
     passage = bank.collection.passages.get(pk=now.passage_pk)
     return {
@@ -261,7 +249,7 @@ def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     bank, acceptance = verified_bank(request, slug, bank_id), _acceptance(request)
     item = item_for_editor(request.user, bank_id, acceptance.item)
     passage = pooled_passage(bank.collection, item.topic_id, acceptance.passage)
-    if hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders:
+    if visibility.hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders:
         raise Http404("The answer is hidden.")
     rater = CheckForm(request.GET).offer(raters(bank))
     cell = cell_view(item, passage, rater)
@@ -271,8 +259,10 @@ def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     try:
         with transaction.atomic():
             verdict = _confirm_answer(cell, rater, request)
-            counts = change_answer_key(item, texts=[*cell.keys, text], seen=acceptance.seen, by=request.user)
-    except (BankError, HumanGradeError) as refusal:
+            counts = verification.change_answer_key(
+                item, texts=[*cell.keys, text], seen=acceptance.seen, by=request.user
+            )
+    except (changes.BankError, HumanGradeError) as refusal:
         return _refused(request, bank, acceptance, str(refusal))
     item.refresh_from_db(fields=["version"])
     fields: dict[str, object] = {"item": item.pk, "passage": passage.pk, "seen": item.version, "answer": text}
@@ -292,11 +282,11 @@ def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     ]
     try:
         with transaction.atomic():
-            change_answer_key(item, texts=left, seen=acceptance.seen, by=request.user)
+            verification.change_answer_key(item, texts=left, seen=acceptance.seen, by=request.user)
             if acceptance.verdict:
                 event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=acceptance.verdict)
                 verification.undo_verdict(event, by=request.user)
-    except (BankError, HumanGradeError) as refusal:
+    except (changes.BankError, HumanGradeError) as refusal:
         return _refused(request, bank, acceptance, str(refusal))
     messages.success(request, "Taken back.")
     return _show(request, bank, (item.topic_id, acceptance.passage, item.pk))
@@ -319,7 +309,7 @@ def _confirm_answer(cell: CellView, rater: Rater, request: HtmxRequest) -> Answe
     return verification.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
 
 
-def _accepted(text: str, counts: VerificationCounts) -> str:
+def _accepted(text: str, counts: verification.VerificationCounts) -> str:
     parts = [f"“{text}” is an accepted answer now."]
     if counts.changed:
         parts.append(f"{counted(counts.changed, 'verdict')} changed.")

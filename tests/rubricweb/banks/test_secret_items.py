@@ -21,7 +21,7 @@ from rubricweb.banks.changes import Conflict, StaysSecret, hide_item, show_item
 from rubricweb.banks.models import Item, ItemChange
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.models import CampaignCell
-from rubricweb.campaigns.population import Choice, chosen
+from rubricweb.campaigns.population import CellChoice, chosen
 from rubricweb.graders.models import DryRun
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.models import Grade, MatrixStamp
@@ -154,7 +154,9 @@ def test_campaigns_take_no_secret_cells_and_hand_none_out(bank, owner, assessor)
     turns = take(campaign, assessor, count=30)
     assert turns
     assert item.pk not in {turn.cell.item_id for turn in turns}
-    choice = Choice(bank, tuple(bank.collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=100)
+    choice = CellChoice(
+        bank, tuple(bank.collection.topics.all()), frozenset(KINDS), raters(bank)[0], size=100
+    )
     assert item.pk not in {cell.item for cell in chosen(choice, seed=1).cells}
 
 

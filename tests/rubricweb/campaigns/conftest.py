@@ -12,7 +12,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, UserFactory, gradable, grade, lexical_config, take
@@ -41,12 +41,12 @@ def grade_all(bank, config: GraderConfig, rating: int) -> None:
             grade(config, item, pooled.passage, rating)
 
 
-def choice_of(bank, *, passage_order: str = "cell", order: str = "random", **options) -> Choice:
+def choice_of(bank, *, passage_order: str = "cell", order: str = "random", **options) -> CellChoice:
     """Cells by lot that come each by itself, unless an `order` or `passage_order` is named."""
     topics = tuple(bank.collection.topics.all())
     places = Campaign.PassageOrder(passage_order)
     drawn = Campaign.Order(order)
-    return Choice(bank, topics, KINDS, raters(bank)[0], order=drawn, passage_order=places, **options)
+    return CellChoice(bank, topics, KINDS, raters(bank)[0], order=drawn, passage_order=places, **options)
 
 
 @pytest.fixture

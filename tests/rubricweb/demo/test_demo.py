@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.conflicts import Query, conflicts
+from rubricweb.campaigns.conflicts import ConflictQuery, conflicts
 from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
@@ -92,7 +92,7 @@ def assert_people_rated_and_disagreed(demo: Collection) -> None:
     assert done.turns.filter(state=Turn.State.SUBMITTED).count() == done.turns.count() == 2 * FINISHED
     assert begun.turns.filter(state=Turn.State.SUBMITTED).count() == 2 * BEGUN
     assert begun.turns.filter(state=Turn.State.LEASED).count() == 0
-    differing = conflicts(demo, Query(), User.objects.get(username="organizer"))
+    differing = conflicts(demo, ConflictQuery(), User.objects.get(username="organizer"))
     assert (differing.open, differing.decided) == (CONFLICTS - DECIDED, DECIDED)
 
 

@@ -21,7 +21,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import CampaignCell
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.core.models import new_stamp
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection, Topic
@@ -82,7 +82,7 @@ def blind(collection, owner, assessor) -> Blind:
     second = MembershipFactory(
         user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
     ).user
-    choice = Choice(bank, (topic,), frozenset(KINDS), raters(bank)[0], size=1)
+    choice = CellChoice(bank, (topic,), frozenset(KINDS), raters(bank)[0], size=1)
     campaign = open_campaign(choice, CampaignPlan("Blind", raters=(assessor,)), by=owner, seed=5)
     cell = campaign.cells.get()
     return Blind(bank, cell, spare if cell.item == asked else asked, assessor, second)
@@ -233,7 +233,7 @@ def test_an_own_item_from_before_the_campaign_is_hidden_too(collection, owner, a
         banks.add_item(bank, topic, kind=ItemKind.QUESTION, text=text, by=by)
     regrade(collection, by=owner)
     items = bank.items.filter(revision__text="Which pigment is red?")
-    choice = Choice(bank, (topic,), frozenset(KINDS), raters(bank)[0])
+    choice = CellChoice(bank, (topic,), frozenset(KINDS), raters(bank)[0])
     campaign = open_campaign(choice, CampaignPlan("Blind", raters=(assessor,)), by=owner, seed=5)
     campaign.cells.exclude(item__in=items).delete()
     assert visible(assessor, topic, "Which pigment is red ?") == set()
@@ -249,7 +249,7 @@ def test_a_rated_cell_of_the_campaign_shows_its_grade_at_once(collection, owner,
     for text in ("Which pigment is red?", "Which is yellow?"):
         banks.add_item(bank, topic, kind=ItemKind.QUESTION, text=text, by=assessor)
     regrade(collection, by=owner)
-    choice = Choice(bank, (topic,), frozenset(KINDS), raters(bank)[0])
+    choice = CellChoice(bank, (topic,), frozenset(KINDS), raters(bank)[0])
     campaign = open_campaign(choice, CampaignPlan("Blind", raters=(assessor,)), by=owner, seed=5)
     first, second = campaign.cells.all()
     assert visible(assessor, topic, first.revision.text) == set()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.portable
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def documents() -> dict[str, pages.Document]:
+def documents() -> dict[str, pages.HelpPage]:
     return {name: pages.document(name) for name in pages.page_names()}
 
 

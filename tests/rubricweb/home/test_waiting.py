@@ -7,7 +7,7 @@ import pytest
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.campaigns.actions import close_campaign
-from rubricweb.campaigns.conflicts import Query, conflicts
+from rubricweb.campaigns.conflicts import ConflictQuery, conflicts
 from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Run
@@ -46,13 +46,13 @@ def test_cells_wait_for_those_who_may_rate_them(bank, collection, owner, assesso
 
 
 def test_conflicts_are_those_of_adjudication(bank, collection, owner, client_of):
-    expected = conflicts(collection, Query(), owner).open
+    expected = conflicts(collection, ConflictQuery(), owner).open
     assert tasks(client_of(owner).get("/"))["conflicts between assessors"] == expected > 0
 
 
 def test_a_withdrawn_rating_and_a_blind_cell_are_no_conflict(bank, collection, owner, assessor, client_of):
     campaign = blind_campaign(bank, by=owner)
-    expected = conflicts(collection, Query(), owner).open
+    expected = conflicts(collection, ConflictQuery(), owner).open
     assert tasks(client_of(owner).get("/")).get("conflicts between assessors", 0) == expected
     campaign.delete()
     HumanGrade.objects.filter(by=assessor).update(is_withdrawn=True, rating=None)

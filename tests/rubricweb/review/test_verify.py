@@ -13,7 +13,7 @@ from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.store import save_grades
-from rubricweb.review.verify import Population, Share, bank_cells, estimates
+from rubricweb.review.verify import Population, Proportion, bank_cells, estimates
 from tests.factories import grade
 from tests.rubricweb.markup import markup
 
@@ -192,8 +192,8 @@ def test_wilson_is_newcombes_example():
         (15, 148, (0.0624, 0.1605)),
         (0, 20, (0, 0.1611)),
     ]:
-        assert Share(count, n).interval == pytest.approx(expected, abs=5e-5)
-    assert Share(0, 0).interval is None
+        assert Proportion(count, n).interval == pytest.approx(expected, abs=5e-5)
+    assert Proportion(0, 0).interval is None
 
 
 def population(cells):
@@ -228,12 +228,12 @@ def test_estimates_by_hand(autumn, assessor):
     assert (estimated.cells, estimated.checked, estimated.sampled) == (10, 10, 10)
     four = next(row for row in estimated.rows if row.rating == 4)
     # The grader covers d1 and d3 with question 1; people d1 and d2.
-    assert (four.precision, four.recall) == (Share(1, 2), Share(1, 2))
-    assert four.right == Share(0, 1)
+    assert (four.precision, four.recall) == (Proportion(1, 2), Proportion(1, 2))
+    assert four.right == Proportion(0, 1)
     by_rating = {row.rating: (row.cells, row.right) for row in estimated.rows}
-    assert by_rating[0] == (6, Share(6, 6))
-    assert by_rating[2] == (1, Share(1, 1))
-    assert by_rating[3] == (0, Share(0, 0))
+    assert by_rating[0] == (6, Proportion(6, 6))
+    assert by_rating[2] == (1, Proportion(1, 1))
+    assert by_rating[3] == (0, Proportion(0, 0))
 
 
 def test_worst_first_alone_gives_no_estimate(autumn, assessor):

@@ -12,7 +12,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import AnswerKey
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import config_for, imported_config, saved_config
@@ -374,7 +374,7 @@ def test_verdicts_on_cells_to_rate_blind_are_hidden(verified, owner, assessor, c
     graded = Grade.objects.select_related("config").get(revision=item.revision, passage=passage)
     judge_answer(Cell.of(item, passage), graded, is_right=True, by=owner, seen=0)
     topics, kinds = (verified.topic,), frozenset(KINDS)
-    choice = Choice(verified.bank, topics, kinds, raters(verified.bank)[0])
+    choice = CellChoice(verified.bank, topics, kinds, raters(verified.bank)[0])
     open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 1, (assessor.pk,)), by=owner, seed=3)
     client = client_of(assessor)
     assert client.get(address(verified, order="worst")).context["now"] is None

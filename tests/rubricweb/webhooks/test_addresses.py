@@ -12,9 +12,9 @@ from django.core import mail as outgoing
 from rubricweb.core.servers import mail
 from rubricweb.webhooks import sending
 from rubricweb.webhooks.sending import (
+    AddressRefused,
     BadAddress,
     NotAnswered,
-    Refused,
     Target,
     checked,
     is_public,
@@ -85,7 +85,7 @@ def test_what_is_not_public_is_refused_by_address_and_by_name(text, resolver):
     with pytest.raises(BadAddress, match="not a public address"):
         target_of(f"https://{host}/hook")
     resolver([text])
-    with pytest.raises(Refused, match="not a public address"):
+    with pytest.raises(AddressRefused, match="not a public address"):
         checked(target_of("https://hooks.example.org/"))
 
 
@@ -97,7 +97,7 @@ def test_public_addresses_are_asked(text, resolver):
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse(resolver):
     resolver(["1.1.1.1", "10.0.0.1"])
-    with pytest.raises(Refused, match=r"10\.0\.0\.1"):
+    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
         checked(target_of("https://hooks.example.org/"))
 
 
@@ -105,7 +105,7 @@ def test_one_private_address_among_public_ones_is_enough_to_refuse(resolver):
     "host", ["2130706433", "0x7f000001", "0177.0.0.1", "127.1", "localhost", "[::ffff:7f00:1]"]
 )
 def test_other_ways_to_write_this_machine_are_refused(host):
-    with pytest.raises((BadAddress, Refused)):
+    with pytest.raises((BadAddress, AddressRefused)):
         checked(target_of(f"https://{host}/"))
 
 
@@ -137,16 +137,16 @@ def test_the_setting_allows_networks_with_http_and_any_port(settings, resolver):
     resolver(["fd00::7"])
     assert checked(target_of("http://hooks.example.org/")) == [ip_address("fd00::7")]
     resolver(["10.21.0.1"])
-    with pytest.raises(Refused, match="not a public address"):
+    with pytest.raises(AddressRefused, match="not a public address"):
         checked(target_of("http://hooks.example.org/"))
 
 
 def test_it_allows_public_machines_no_more_than_before(settings, resolver):
     settings.WEBHOOK_ALLOW = ["10.20.0.0/16"]
     resolver(["1.1.1.1"])
-    with pytest.raises(Refused, match="by https only"):
+    with pytest.raises(AddressRefused, match="by https only"):
         checked(target_of("http://hooks.example.org/"))
-    with pytest.raises(Refused, match="port 443 or 8443 only"):
+    with pytest.raises(AddressRefused, match="port 443 or 8443 only"):
         checked(target_of("https://hooks.example.org:9000/"))
 
 

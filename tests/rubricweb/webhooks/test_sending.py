@@ -9,7 +9,14 @@ import httpcore
 import pytest
 
 from rubricweb.webhooks import sending
-from rubricweb.webhooks.sending import CheckedBackend, HttpAnswer, NotAnswered, Refused, post, target_of
+from rubricweb.webhooks.sending import (
+    AddressRefused,
+    CheckedBackend,
+    HttpAnswer,
+    NotAnswered,
+    post,
+    target_of,
+)
 
 BODY = b'{"type":"webhook.test"}'
 HEADERS = {"Content-Type": "application/json"}
@@ -109,7 +116,7 @@ def test_it_connects_to_what_was_checked_in_the_name_of_the_host(monkeypatch):
     assert recorder.connected == [("93.184.216.34", 443)]
     assert recorder.names == ["hooks.example.org"]
     assert b"Host: hooks.example.org\r\n" in recorder.written
-    with pytest.raises(Refused):  # the next message asks the resolver again, and is refused
+    with pytest.raises(AddressRefused):  # the next message asks the resolver again, and is refused
         post(target, HEADERS, BODY, backend=backend)
     assert len(recorder.connected) == 1
 

@@ -9,14 +9,12 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from grading.types import MAX_RATING
-from rubricweb.campaigns import actions
+from rubricweb.campaigns import actions, new_campaign
 from rubricweb.campaigns.errors import UnfitCampaign, UnknownNames
-from rubricweb.campaigns.forms import CampaignForm, members_who_rate, named_form
+from rubricweb.campaigns.forms import members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
-from rubricweb.campaigns.new_campaign import Preview, preview_of
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
-from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
 
 OPTIONS = {"kinds": "kind", "topics": "topic", "people": "person"}
@@ -46,15 +44,43 @@ class Command(OperatorCommand):
         parser.add_argument("--order", default=Campaign.DEFAULT_ORDER, choices=orders, help=text)
         text = "percent of the pairs that are drawn at random (%(default)s)"
         parser.add_argument("--random-percent", default=20, metavar="P", help=text)
-        _add_people(parser)
+        text = "independent assessors per pair (%(default)s)"
+        parser.add_argument("--assessors", default=1, metavar="N", help=text)
+        text, modes = "what assessors see (%(default)s)", Campaign.Mode.values
+        parser.add_argument("--mode", default=Campaign.Mode.BLIND, choices=modes, help=text)
+        text = "who rates; repeat it for several (every assessor)"
+        parser.add_argument("--person", action="append", default=[], metavar="USERNAME", help=text)
         parser.add_argument("--dry-run", action="store_true", help="only say what it would ask of people")
         add_server_argument(parser)
 
     def handle(self, *, slug: str, server: str, **options: Any) -> None:
         collection = collection_named(slug)
-        form = _form(collection, options)
+        bank = collection.banks.filter(name=options["bank"]).first()
+        if bank is None:
+            names = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
+            raise CommandError(f"{collection.slug} has no rubric {options['bank']}; its rubrics are {names}")
+        fields = {**options, **{field: options[option] for field, option in OPTIONS.items()}}
+        try:
+            form = named_form(
+                collection,
+                {**fields, "bank": str(bank.pk), "kinds": fields["kinds"] or list(map(str, KINDS))},
+            )
+        except UnknownNames as error:
+            raise CommandError(f"--{OPTIONS[error.field]}: {error}") from error
+        require_valid(form, OPTIONS)
         everybody = members_who_rate(collection).count()
-        self.stderr.write(_summary(preview_of(form.choice, form.plan, everybody=everybody, seconds=None)))
+        plan = new_campaign.preview_of(form.choice, form.plan, everybody=everybody, seconds=None)
+        pace = "measured here" if plan.is_measured else "a guess"
+        width = (
+            f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""
+        )
+        summary = (
+            f"{plan.ratings:,} ratings of {plan.cells:,} pairs ({plan.population:,} match), "
+            f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
+            f"{plan.hours:,.1f} hours at {plan.seconds:.0f} s each ({pace}); "
+            f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled.{width}"
+        )
+        self.stderr.write(summary)
         if options["dry_run"]:
             return
         try:
@@ -62,40 +88,3 @@ class Command(OperatorCommand):
         except UnfitCampaign as error:
             raise CommandError(str(error)) from error
         self.stdout.write(link(server, reverse("campaigns:campaign", args=[slug, campaign.pk])))
-
-
-def _add_people(parser: ArgumentParser) -> None:
-    text = "independent assessors per pair (%(default)s)"
-    parser.add_argument("--assessors", default=1, metavar="N", help=text)
-    text, modes = "what assessors see (%(default)s)", Campaign.Mode.values
-    parser.add_argument("--mode", default=Campaign.Mode.BLIND, choices=modes, help=text)
-    text = "who rates; repeat it for several (every assessor)"
-    parser.add_argument("--person", action="append", default=[], metavar="USERNAME", help=text)
-
-
-def _form(collection: Collection, options: dict[str, Any]) -> CampaignForm:
-    """Fill in the form of the page. Raises CommandError for what it refuses."""
-    bank = collection.banks.filter(name=options["bank"]).first()
-    if bank is None:
-        names = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
-        raise CommandError(f"{collection.slug} has no rubric {options['bank']}; its rubrics are {names}")
-    fields = {**options, **{field: options[option] for field, option in OPTIONS.items()}}
-    try:
-        form = named_form(
-            collection, {**fields, "bank": str(bank.pk), "kinds": fields["kinds"] or list(map(str, KINDS))}
-        )
-    except UnknownNames as error:
-        raise CommandError(f"--{OPTIONS[error.field]}: {error}") from error
-    require_valid(form, OPTIONS)
-    return form
-
-
-def _summary(plan: Preview) -> str:
-    pace = "measured here" if plan.is_measured else "a guess"
-    width = f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""
-    return (
-        f"{plan.ratings:,} ratings of {plan.cells:,} pairs ({plan.population:,} match), "
-        f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
-        f"{plan.hours:,.1f} hours at {plan.seconds:.0f} s each ({pace}); "
-        f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled.{width}"
-    )

@@ -9,8 +9,7 @@ from django.template.defaultfilters import pluralize
 
 from grading.near_duplicates import THRESHOLD
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.command_arguments import collection_named
-from rubricweb.corpus.duplicates import search_now
+from rubricweb.corpus import command_arguments, duplicates
 
 
 class Command(OperatorCommand):
@@ -29,7 +28,7 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, threshold: float, **options: object) -> None:
         if not 0 < threshold <= 1:
             raise CommandError(f"--threshold is {threshold:g}, expected above 0 and at most 1")
-        collection = collection_named(slug)
-        search = search_now(collection, threshold=threshold, by=None)
+        collection = command_arguments.collection_named(slug)
+        search = duplicates.search_now(collection, threshold=threshold, by=None)
         marked, groups = search.members.count(), f"{search.groups:,} group{pluralize(search.groups)}"
         self.stdout.write(f"{marked:,} of {search.passages:,} passages have near-duplicates, in {groups}.")

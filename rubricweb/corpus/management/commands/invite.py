@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from rubricweb.accounts import invitations
-from rubricweb.accounts.roles import Role
+from rubricweb.accounts import invitations, roles
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.people import EACH_THEIR_OWN, MOST_DAYS, MOST_USES, LinkForm
@@ -16,7 +15,7 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
-        parser.add_argument("role", choices=Role.values)
+        parser.add_argument("role", choices=roles.Role.values)
         parser.add_argument(
             "--team",
             default="",

@@ -23,19 +23,15 @@ from environs import Env
 from honcho.environ import parse_procfile
 
 from grading.errors import GraderUnavailable
+from grading.graders.hf_model import gguf_file
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
-from rubricweb.core.database import database_of_this_version
-from rubricweb.core.reader import OperatorCommand
-from rubricweb.core.redaction import redacted
-from rubricweb.core.redis_server import ALLOW_STAND_IN
-from rubricweb.core.servers import redis_client
+from rubricweb.core import database, reader, redaction, redis_server, servers
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import (
     MODELS,
     PASSWORD,
     SLUG,
-    check_model,
     grade_with_model,
     load_demo,
     make_run,
@@ -59,7 +55,7 @@ class CannotStart(Exception):
 
 def is_redis_up() -> bool:
     try:
-        with redis_client() as client:
+        with servers.redis_client() as client:
             return bool(client.ping())
     except redis.RedisError:
         return False
@@ -72,27 +68,23 @@ def running_redis() -> Iterator[None]:
         yield
         return
     server = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "rubricweb.core.redis_server", ALLOW_STAND_IN],
+        [sys.executable, "-m", "rubricweb.core.redis_server", redis_server.ALLOW_STAND_IN],
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C would end it before the worker
     )
     try:
-        _wait_for(server)
+        deadline = time.monotonic() + START_SECONDS
+        while not is_redis_up():
+            if server.poll() is not None:
+                raise CannotStart("Redis did not start; its own message is above.")
+            if time.monotonic() > deadline:
+                where = redaction.redacted(settings.REDIS_URL)
+                raise CannotStart(f"Redis did not answer at {where} within {START_SECONDS} seconds.")
+            time.sleep(0.05)
         yield
     finally:
         server.terminate()
         server.wait()
-
-
-def _wait_for(server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not is_redis_up():
-        if server.poll() is not None:
-            raise CannotStart("Redis did not start; its own message is above.")
-        if time.monotonic() > deadline:
-            where = redacted(settings.REDIS_URL)
-            raise CannotStart(f"Redis did not answer at {where} within {START_SECONDS} seconds.")
-        time.sleep(0.05)
 
 
 def check_port(port: int) -> None:
@@ -194,7 +186,7 @@ STEPS: dict[str, Callable[[Collection], None]] = {
 """What is said, and what is done then; all on the collection as it was loaded."""
 
 
-class Command(OperatorCommand):
+class Command(reader.OperatorCommand):
     help = "Migrate, load the demo collection once, and run Redis, web and a worker until Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -212,7 +204,7 @@ class Command(OperatorCommand):
             if not load_only:
                 check_port(port)
             if model:
-                check_model(model)
+                gguf_file(MODELS[model])
             with running_redis():
                 self._migrate()
                 with nullcontext() if load_only else web_server(port) as web:
@@ -230,7 +222,7 @@ class Command(OperatorCommand):
 
     def _migrate(self) -> None:
         self._say("Bringing the database up to date ...")
-        for refusal in database_of_this_version(["default"]):
+        for refusal in database.database_of_this_version(["default"]):
             raise CommandError(f"{refusal.msg} {refusal.hint}")
         call_command("migrate", verbosity=0)
 

@@ -11,8 +11,7 @@ from django.core.management import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.reading import lines
-from rubricweb.banks.access import named_bank
-from rubricweb.banks.changes import StaysSecret, hide_items, show_items
+from rubricweb.banks import access, changes
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.reader import OperatorCommand
 
@@ -35,8 +34,8 @@ class Command(OperatorCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:
-        rubric = named_bank(slug, bank)
-        for option, change in (("hide", hide_items), ("show", show_items)):
+        rubric = access.named_bank(slug, bank)
+        for option, change in (("hide", changes.hide_items), ("show", changes.show_items)):
             if options[option]:
                 self._change(option, change, _items(rubric, _ids(options[option])))
         secret = rubric.items.active().filter(revision__is_secret=True).order_by("topic", "position")
@@ -49,7 +48,7 @@ class Command(OperatorCommand):
     def _change(self, option: str, change: Any, items: list[Item]) -> None:
         try:
             count = change(items, by=None)
-        except StaysSecret as error:
+        except changes.StaysSecret as error:
             raise CommandError(str(error)) from error
         self.stderr.write(f"--{option}: {count:,} of {len(items):,} items changed.")
 

@@ -13,8 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from grading.errors import BadOption, GradingError
-from grading.graders import registry
-from grading.graders.backend_options import Value, read_options
+from grading.graders import backend_options, registry
 from grading.graders.base import ANSWERS_BY
 from grading.prompts import Prompt
 from rubricweb.banks.models import ItemQuerySet
@@ -22,14 +21,13 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import named, own_prompts
-from rubricweb.grades import actions
+from rubricweb.grades import actions, selectors
 from rubricweb.grades.configs import AnswerSource, Chosen, config_asking, options_of, reading_of
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
-from rubricweb.grades.selectors import answer_sources
 from rubricweb.jobs import queue
 
 POLL_SECONDS = 0.5
@@ -74,7 +72,16 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
         reading = _reading(collection, options["answers_by"])
-        asking = _asking(collection, options["backend"], options["llm"], options["prompt_class"])
+        name_of_prompt = options["prompt_class"]
+        name = options["backend"] or registry.backend_for(options["llm"], name_of_prompt)
+        if name not in registry.BACKENDS:
+            raise CommandError(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
+        asker = registry.BACKENDS[name]
+        own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
+        by_name = {named(prompt): prompt for prompt in (*asker.choices, *own)}
+        if name_of_prompt not in by_name:
+            raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(by_name)}")
+        asking = asker, by_name[name_of_prompt]
         chosen, running = _options(asking, options["option"])
         config = _config(
             asking, options["llm"], reading, {**options_of(collection, asking[0].name), **chosen}
@@ -102,7 +109,9 @@ class Command(OperatorCommand):
         if options["json"]:
             records = [_record(job) for job in jobs]
             self.stdout.write(json.dumps({"jobs": records, "items_without_text": wordless}))
-        _raise_if_unfinished(jobs if options["wait"] else [])
+        for job in jobs if options["wait"] else []:
+            if job.state != GradingJob.State.DONE:
+                raise CommandError(job.error or f"Job {job.pk} was {job.state}.")
 
     def _say_started(self, jobs: list[GradingJob], wordless: int, *, what: str) -> None:
         if wordless:
@@ -190,31 +199,16 @@ def _reading(collection: Collection, pk: str | None) -> AnswerSource:
     reading = reading_of(collection)
     if pk is None:
         return reading
-    sources = {str(row.config.pk): row.config for row in answer_sources(collection)}
+    sources = {str(row.config.pk): row.config for row in selectors.answer_sources(collection)}
     if pk not in sources:
         graders = (f"{pk} ({config})" for pk, config in sources.items())
         raise CommandError(f"no answers of a grader {pk} to verify; there are: {_listed(graders)}")
     return replace(reading, source=sources[pk])
 
 
-def _asking(
-    collection: Collection, backend: str | None, llm: str, name_of_prompt: str
-) -> tuple[registry.Backend, Prompt]:
-    """Return the config, and refuse one that no worker could run before a job is made of it."""
-    name = backend or registry.backend_for(llm, name_of_prompt)
-    if name not in registry.BACKENDS:
-        raise CommandError(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
-    asker = registry.BACKENDS[name]
-    own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
-    by_name = {named(prompt): prompt for prompt in (*asker.choices, *own)}
-    if name_of_prompt not in by_name:
-        raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(by_name)}")
-    return asker, by_name[name_of_prompt]
-
-
 def _options(
     asking: tuple[registry.Backend, Prompt], given: list[str]
-) -> tuple[dict[str, Value], dict[str, Value]]:
+) -> tuple[dict[str, backend_options.Value], dict[str, backend_options.Value]]:
     """Return all options that were given, and those of them that change only where or how fast."""
     backend, prompt = asking
     pairs = [option.partition("=") for option in given]
@@ -222,7 +216,9 @@ def _options(
         if not equals:
             raise CommandError(f"--option takes NAME=VALUE, not {name!r}")
     try:
-        chosen = read_options(backend.name, {name: value for name, _, value in pairs}, backend.options)
+        chosen = backend_options.read_options(
+            backend.name, {name: value for name, _, value in pairs}, backend.options
+        )
     except BadOption as error:
         raise CommandError(str(error)) from error
     for name, value in chosen.items():
@@ -256,9 +252,3 @@ def _record(job: GradingJob) -> dict[str, Any]:
         "failed": row.failed,
         "error": row.job.error,
     }
-
-
-def _raise_if_unfinished(jobs: list[GradingJob]) -> None:
-    for job in jobs:
-        if job.state != GradingJob.State.DONE:
-            raise CommandError(job.error or f"Job {job.pk} was {job.state}.")

@@ -44,7 +44,16 @@ class Command(OperatorCommand):
         preview = preview_pool(collection, rule, monitor.workers().beats)
         plan = preview.plan if options["dry_run"] else apply_pool(collection, rule, by=None)
         if options["json"]:
-            self.stdout.write(json.dumps(_document(plan, preview, is_built=not options["dry_run"])))
+            document = {
+                "rule": asdict(plan.rule),
+                "built": not options["dry_run"],
+                "passages": plan.added,
+                "topics": plan.growing,
+                "without_text": plan.textless,
+                "cost": asdict(preview.price),
+                "runs": [asdict(run) for run in plan.runs],
+            }
+            self.stdout.write(json.dumps(document))
         else:
             self.stdout.write("\n".join(_lines(plan, preview, is_built=not options["dry_run"])))
 
@@ -70,18 +79,6 @@ def _depth(given: str) -> tuple[str, int]:
         types = " or ".join(filter(None, Run.Type.values))
         raise CommandError(f"--top-of {given}: expected {types}, = and a depth")
     return name, int(depth)
-
-
-def _document(plan: PoolPlan, preview: PoolPreview, *, is_built: bool) -> dict[str, object]:
-    return {
-        "rule": asdict(plan.rule),
-        "built": is_built,
-        "passages": plan.added,
-        "topics": plan.growing,
-        "without_text": plan.textless,
-        "cost": asdict(preview.price),
-        "runs": [asdict(run) for run in plan.runs],
-    }
 
 
 def _lines(plan: PoolPlan, preview: PoolPreview, *, is_built: bool) -> list[str]:

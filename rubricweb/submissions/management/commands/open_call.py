@@ -14,8 +14,7 @@ from grading.submissions import named_rules, track_names
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Response
-from rubricweb.submissions import actions
-from rubricweb.submissions.calls import new_call_form
+from rubricweb.submissions import actions, calls
 from rubricweb.submissions.models import Call
 
 OPTIONS = {"opens_at": "opens", "checks_documents": "check_documents"}
@@ -54,18 +53,13 @@ class Command(OperatorCommand):
             rules = named_rules(track)
         except BadFormat as error:
             raise CommandError(str(error)) from error
-        form = new_call_form(collection, _form_data(options))
+        fields = QueryDict(mutable=True)
+        fields.update({name: value for name, value in options.items() if value not in (False, None)})
+        fields.update({field: options[option] for field, option in OPTIONS.items() if options[option]})
+        fields.update({"track": track_names()[0], "seen": "0"})  # the rules are given apart from the form
+        form = calls.new_call_form(collection, fields)
         require_valid(form, OPTIONS)
         call = actions.open_call(collection, form.terms(), rules, by=None)
         self.stdout.write(link(server, reverse("submissions:call", args=[slug, call.pk])))
         until = f"{call.deadline.astimezone(call.zone):%Y-%m-%d %H:%M:%S %Z}"
         self.stderr.write(f"{call} of {slug} takes {call.get_takes_display()} until {until}.")
-
-
-def _form_data(options: dict[str, Any]) -> QueryDict:
-    """Return the fields of the form as the page would send them."""
-    fields = QueryDict(mutable=True)
-    fields.update({name: value for name, value in options.items() if value not in (False, None)})
-    fields.update({field: options[option] for field, option in OPTIONS.items() if options[option]})
-    fields.update({"track": track_names()[0], "seen": "0"})  # the rules are given apart from the form
-    return fields

@@ -12,9 +12,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Run
 from rubricweb.jobs.worker import work_on
-from rubricweb.submissions import actions
-from rubricweb.submissions.actions import Sent
-from rubricweb.submissions.files import findings_from_json
+from rubricweb.submissions import actions, files
 from rubricweb.submissions.models import Call, Submission
 
 CHUNK_BYTES = 1_048_576
@@ -37,7 +35,13 @@ class Command(OperatorCommand):
         parser.add_argument("--late", action="store_true", help="let it in after the deadline, on the record")
 
     def handle(self, *, slug: str, file: Path, team: str, task: str, **options: object) -> None:
-        call = _call(slug, task)
+        collection = collection_named(slug)
+        calls = collection.calls.select_related("collection")
+        chosen: list[Call] = list(calls.filter(task=task) if task else calls)
+        if len(chosen) != 1:
+            tasks = ", ".join(call.task for call in calls) or "none"
+            raise CommandError(f"Name the call with --task; {slug} has: {tasks}.")
+        call = chosen[0]
         described = actions.Described(
             str(options["type"] or ""),
             options["priority"],  # type: ignore[arg-type]
@@ -49,7 +53,7 @@ class Command(OperatorCommand):
             with file.open("rb") as stream:
                 chunks = iter(lambda: stream.read(CHUNK_BYTES), b"")
                 submission = actions.receive(
-                    call, Sent(file.name, chunks), team=team, by=None, described=described
+                    call, actions.Sent(file.name, chunks), team=team, by=None, described=described
                 )
         except actions.NotTaken as reason:
             raise CommandError(str(reason)) from reason
@@ -61,7 +65,7 @@ class Command(OperatorCommand):
         self._report(submission)
 
     def _report(self, submission: Submission) -> None:
-        for group in findings_from_json(submission.findings):
+        for group in files.findings_from_json(submission.findings):
             for place in group.places:
                 line = f":{place.line}" if place.line is not None else ""
                 topic = f" topic {place.query_id}:" if place.query_id else ""
@@ -79,13 +83,3 @@ class Command(OperatorCommand):
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _call(slug: str, task: str) -> Call:
-    collection = collection_named(slug)
-    calls = collection.calls.select_related("collection")
-    chosen: list[Call] = list(calls.filter(task=task) if task else calls)
-    if len(chosen) != 1:
-        tasks = ", ".join(call.task for call in calls) or "none"
-        raise CommandError(f"Name the call with --task; {slug} has: {tasks}.")
-    return chosen[0]

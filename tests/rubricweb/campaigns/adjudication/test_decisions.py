@@ -11,7 +11,7 @@ from grading.types import Purpose
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.actions import rate
 from rubricweb.campaigns.adjudication import CellKey, accept_unanimous, decide, ratings_by_person, withdraw
-from rubricweb.campaigns.conflicts import Query, conflicts, decide_page, overruled
+from rubricweb.campaigns.conflicts import ConflictQuery, conflicts, decide_page, overruled
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Decision
 from rubricweb.core.models import AuditEntry
@@ -64,10 +64,10 @@ def decided_rating(collection, place: CellKey) -> int:
 @pytest.mark.parametrize(
     ("query", "orders"),
     [
-        (Query(), {1, 2}),
-        (Query(distance=0), {1, 2, 3}),
-        (Query(distance=4), {1, 2}),
-        (Query(distance=3, min_grade=3), {1, 3}),
+        (ConflictQuery(), {1, 2}),
+        (ConflictQuery(distance=0), {1, 2, 3}),
+        (ConflictQuery(distance=4), {1, 2}),
+        (ConflictQuery(distance=3, min_grade=3), {1, 3}),
     ],
 )
 def test_what_is_a_conflict(campaign, collection, developer, query, orders):
@@ -82,7 +82,7 @@ def test_a_decision_counts_for_boards(campaign, collection, developer, place):
     assert decided_rating(collection, place) == 4
     assert decision.grade.how == HumanGrade.How.ADJUDICATED
     assert sorted(decision.between.values_list("rating", flat=True)) == [1, 5]
-    found = conflicts(collection, Query(), developer)
+    found = conflicts(collection, ConflictQuery(), developer)
     assert (found.open, found.decided) == (1, 1)
     assert found.decisions[place[1:]] == decision
 
@@ -114,7 +114,7 @@ def test_withdrawing_goes_back_to_what_held_before(developer, owner, collection,
     assert decided_rating(collection, place) == 4
     withdraw(Decision.objects.get(number=1), by=developer)
     assert decided_rating(collection, place) == 1
-    assert conflicts(collection, Query(), developer).open == 2
+    assert conflicts(collection, ConflictQuery(), developer).open == 2
 
 
 def test_who_rated_a_cell_decides_it_only_with_a_reason_that_is_logged(developer, place):
@@ -155,7 +155,7 @@ def test_the_feed_of_overruled_ratings(developer, assessor, second, collection, 
 
 def test_who_still_rates_a_cell_does_not_adjudicate_it(campaign_of, campaign, developer, collection):
     campaign_of(people=[developer])
-    assert conflicts(collection, Query(), developer).ratings == {}
+    assert conflicts(collection, ConflictQuery(), developer).ratings == {}
 
 
 class TestPage:
@@ -229,7 +229,7 @@ class TestPage:
 
     def test_a_conflict_of_ones_own_is_left_to_another(self, at, collection, place, client_of, developer):
         rate_cell(Cell(*place), rating=3, by=developer, seen=0)
-        page = decide_page(collection, Query(), developer, None)
+        page = decide_page(collection, ConflictQuery(), developer, None)
         assert page.current.place != place
         assert page.left == 1
         html = markup(client_of(developer).get(at(place)))

@@ -8,7 +8,7 @@ import pytest
 from grading.types import ItemKind
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import SAMPLES, Campaign
-from rubricweb.campaigns.population import Choice
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_matrices import Source
@@ -54,7 +54,7 @@ def spec_of(collection, bank):
 @pytest.fixture
 def opened(bank, owner):
     def made(cells, cutoff, size=None):
-        choice = Choice(
+        choice = CellChoice(
             bank,
             tuple(bank.collection.topics.all()),
             QUESTIONS,
