@@ -148,15 +148,15 @@ def _json(verdict: Verdict) -> str:
 
 
 def _markdown(verdict: Verdict) -> str:
-    def shown(value: float | None) -> str:
+    def signed(value: float | None) -> str:
         return "-" if value is None else f"{value:+.3f}"
 
     columns = ("run", "against", "difference", "95 % interval", "topics", "margin", "verdict")
     values = (
         verdict.run,
         verdict.against,
-        shown(verdict.difference),
-        f"{shown(verdict.low)} to {shown(verdict.high)}",
+        signed(verdict.difference),
+        f"{signed(verdict.low)} to {signed(verdict.high)}",
         str(verdict.topics),
         f"{verdict.margin:g}",
         f"**{OUTCOMES[verdict.outcome]}**",
