@@ -95,8 +95,9 @@ def test_tsv_has_a_header_that_states_everything(made):
     )
 
 
-def test_json_outranks_the_format(made):
-    assert json.loads(output("--json", "--format", "tsv", *made.names))["rows"]
+def test_last_of_two_formats_counts(made):
+    assert json.loads(output("--format", "tsv", "--json", *made.names))["rows"]
+    assert output("--json", "--format", "tsv", *made.names).startswith("#")
 
 
 @pytest.mark.parametrize(
