@@ -133,13 +133,6 @@ def test_a_wheel_carries_every_page():
     assert missing == []
 
 
-def test_the_commands_page_has_every_command():
-    text = (ROOT / "docs/help/commands.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"^\| `(\w+)", text.partition("\n## ")[0], re.MULTILINE))
-    files = (ROOT / "rubricweb").rglob("management/commands/*.py")
-    assert named == {path.stem for path in files if path.stem != "__init__"}
-
-
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
 def test_a_tutorial_is_made_of_steps(path):
     assert len(steps(path)) > 10
