@@ -60,3 +60,10 @@ def md5_of_id(identity: str) -> str | None:
     """Return the md5 that an item id ends with, or None where the id is of another make."""
     last = identity.rsplit("/", 1)[-1].lower()
     return last if _MD5.fullmatch(last) else None
+
+
+def facet_of(query_id: str, uid: str) -> str:
+    """Return the subtopic in an item id `<query_id>/<facet_id>/<md5>`; empty without one."""
+    if not uid.startswith(f"{query_id}/") or md5_of_id(uid) is None:
+        return ""
+    return uid.removeprefix(f"{query_id}/").rpartition("/")[0]

@@ -10,7 +10,7 @@ from typing import Any
 
 from grading.formats.banks import BankItem, BankLine, Dialect, bank_files, read_bank
 from grading.formats.banks.importance import Weighed, weighed
-from grading.formats.ids import md5_of_id
+from grading.formats.ids import facet_of
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
@@ -325,10 +325,3 @@ def _weight_words(item: Item) -> str:
     """Return what the history says of an importance that came with the item; empty for that of most items."""
     is_plain = (item.importance, item.weight) == weighed(None)
     return "" if is_plain else f"{Importance(item.importance)}, weight {item.weight:g}"
-
-
-def facet_of(query_id: str, uid: str) -> str:
-    """Return the subtopic in an item id `<query_id>/<facet_id>/<md5>`; empty without one."""
-    if not uid.startswith(f"{query_id}/") or md5_of_id(uid) is None:
-        return ""
-    return uid.removeprefix(f"{query_id}/").rpartition("/")[0]

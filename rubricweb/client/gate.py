@@ -105,11 +105,11 @@ class Verdict:
         text = f"{self.run} against {self.against}: {OUTCOMES[self.outcome]}"
         if self.difference is None:
             return f"{text}; no topic counts for both."
-        text += f". Difference {self.difference:+.3f}"
+        text += f". Difference {self.difference:+z.3f}"
         if self.is_equal:
             text += ", the same score on each topic"
         elif self.low is not None:
-            text += f", 95 % {self.low:+.3f} to {self.high:+.3f}"
+            text += f", 95 % {self.low:+z.3f} to {self.high:+z.3f}"
         text += f", over {self.topics} topics; margin {self.margin:g}."
         if self.outcome is Outcome.CANNOT_TELL and (needed := self.topics_needed):
             text += f" About {needed:,} topics would tell, if the difference stays what it is."
@@ -149,7 +149,7 @@ def _json(verdict: Verdict) -> str:
 
 def _markdown(verdict: Verdict) -> str:
     def signed(value: float | None) -> str:
-        return "-" if value is None else f"{value:+.3f}"
+        return "-" if value is None else f"{value:+z.3f}"
 
     columns = ("run", "against", "difference", "95 % interval", "topics", "margin", "verdict")
     values = (

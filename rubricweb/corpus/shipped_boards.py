@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from grading.formats.official import read_official
+from grading.formats.reading import lines
 
 FOLDER = Path(__file__).resolve().parent / "official_boards"
 
@@ -48,7 +49,7 @@ def board_file(name: str | Path) -> Path:
 
 
 def _board(path: Path) -> ShippedBoard:
-    comments = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
+    comments = [text for _, text in lines(path) if text.startswith("# ")]
     stated = dict(line[2:].split(": ", 1) for line in comments)
     run_tags = frozenset(read_official(path).values)
     return ShippedBoard(path.stem, stated["name"], stated["measure"], stated["source"], run_tags)

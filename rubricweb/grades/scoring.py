@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan, take_rows
 from grading.errors import UnknownMeasure
+from grading.formats.ids import facet_of
 from grading.measures import cover, names, registry
 from grading.measures.base import (
     CUTOFF,
@@ -36,7 +37,6 @@ from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolut
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
 from grading.types import MIN_RATING, GradeMatrix, Importance, TrecEval
-from rubricweb.banks.importers import facet_of
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.trec_order import CACHED_ORDERS, trec_places, trec_rows

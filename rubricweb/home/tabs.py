@@ -253,7 +253,7 @@ def screen_at(route: str, role: roles.Role | None = None) -> Screen | None:
 
     >>> screen_at("review:topic").name, screen_at("core:patterns")
     ('Topics', None)
-    >>> screen_at("submissions:submission", Role.PARTICIPANT).name
+    >>> screen_at("submissions:submission", roles.Role.PARTICIPANT).name
     'Submit'
     """
     room = route.partition(":")[0] + ":"

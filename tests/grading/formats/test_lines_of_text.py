@@ -15,8 +15,8 @@ from tests.grading.formats.samples import READ
 ROOT = Path(__file__).resolve().parents[3]
 ODD = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Line breaks to `str.splitlines`, and to no file."""
-RATING = "rating"
-"""A field whose texts are labels."""
+CLOSED = {"rating", "importance"}
+"""Fields whose texts are one of a few."""
 SPLITTING = {"splitlines", "readlines", "iter_lines", "aiter_lines", "TextIOWrapper"}
 OWN_FILES = {
     "grading/generation/drafting.py",
@@ -98,7 +98,7 @@ def _odd_values(value, changes: dict[str, str], key: str = ""):
         return {_odd_values(name, changes): _odd_values(each, changes, name) for name, each in value.items()}
     if isinstance(value, list):
         return [_odd_values(each, changes, key) for each in value]
-    if not isinstance(value, str) or key == RATING:
+    if not isinstance(value, str) or key in CLOSED:
         return value
     if _is_json(value):
         return json.dumps(_odd_values(json.loads(value), changes), ensure_ascii=False)
