@@ -81,10 +81,7 @@ def examine() -> Iterator[Finding]:
 
 
 def _disk() -> Finding:
-    folder = settings.DATA_DIR
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(settings.DATA_DIR).free
     advice = "" if free >= LOW_BYTES else "Free some space, or set RUBRIC_DATA_DIR to another disk."
     return Finding("disk", f"{filesizeformat(free)} free for {settings.DATA_DIR}", free >= LOW_BYTES, advice)
 
