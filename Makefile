@@ -20,6 +20,8 @@ MANAGE := $(BIN)/python manage.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV = $(shell grep -oE '^uv==[0-9.]+' requirements/dev.txt)
 SOURCES = $(wildcard grading rubricweb tests bench reproduce manage.py .ci/pythons)
+# They read the sources: quick, and the first to refuse a change.
+HOUSE := tests/test_house.py tests/test_names.py tests/test_docs.py tests/test_addresses.py
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
 PYTEST_ARGS ?= -n 2 --dist worksteal
@@ -48,7 +50,7 @@ dev: setup ## migrate, then run redis, web (reloading) and a worker
 demo: setup $(MODEL:%=$(VENV)/.%) ## load the demo collection and run everything on PORT (8000); MODEL=smollm2 grades it
 	@RUBRIC_LOG_LEVEL=$${RUBRIC_LOG_LEVEL:-WARNING} $(MANAGE) demo $(MODEL:%=--model %)
 
-check-fast: setup-test ## format, lint, types, import rules, migrations
+check-fast: setup-test ## format, lint, types, import rules, migrations, and the tests that read the sources
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/djangofmt --check --quiet $(TEMPLATES)
@@ -57,6 +59,7 @@ check-fast: setup-test ## format, lint, types, import rules, migrations
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MANAGE) makemigrations --check --dry-run
+	$(BIN)/pytest --quiet --database sqlite $(HOUSE)
 
 check: check-fast ## check-fast, then every test on SQLite
 	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite --ignore tests/browser
