@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV = $(shell grep -oE '^uv==[0-9.]+' requirements/dev.txt)
-SOURCES = $(wildcard grading rubricweb tests bench reproduce manage.py .ci/pythons)
+SOURCES = $(wildcard grading rubricweb tests bench reproduce packaging manage.py .ci/pythons)
 # They read the sources: quick, and the first to refuse a change.
 HOUSE := tests/test_house.py tests/test_names.py tests/test_docs.py tests/test_addresses.py
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)

@@ -79,6 +79,8 @@ class Prompt:
     """The threshold; None without a scale."""
     summary: str = ""
     """What the model is asked, for whoever chooses a prompt; empty in those that a collection wrote."""
+    plugin: str = ""
+    """The distribution that brings it, with its version; empty for those of this package."""
 
     @property
     def prompt_id(self) -> str:

@@ -211,6 +211,7 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
         ("collection", spec.collection.slug),
         ("measure", measure_name(spec)),
         *([("measure, in other spelling", other)] if (other := spec.measure.other_name) else []),
+        *([("measure by", plugin)] if (plugin := spec.measure.registered.plugin) else []),
         ("definition", DEFINITIONS[spec.measure.definition]),
         ("grader", f"{config.llm}, {how}{config.settings_words}"),
         ("ratings", SOURCES[spec.source]),
