@@ -48,9 +48,9 @@ def load() -> tuple[Plugin, ...]:
     installed = entry_points()
     entries = [entry for group in GROUPS for entry in installed.select(group=group)]
     entries.sort(key=lambda entry: (_distribution(entry), entry.group, entry.name))
-    known = {(each.group, each.name, each.distribution): each for each in _LOADED}
+    earlier = {(each.group, each.name, each.distribution): each for each in _LOADED}
     _LOADED[:] = [
-        known.get((entry.group, entry.name, _distribution(entry))) or _load(entry) for entry in entries
+        earlier.get((entry.group, entry.name, _distribution(entry))) or _load(entry) for entry in entries
     ]
     return loaded()
 
