@@ -1,4 +1,4 @@
-"""A judge that counts shared words, and a measure that looks at the first passage."""
+"""A judge that counts shared words, and a measure of how many passages are of any use."""
 
 import numpy as np
 
@@ -32,15 +32,16 @@ GRADER = Backend(
 )
 
 
-def first_passage(topic):
-    rated = topic.ratings[topic.ranked[:, 0]] >= topic.min_grade
-    return np.where(topic.ranked[:, 0] >= 0, rated.mean(axis=1), 0.0)
+def useful_passages(topic):
+    useful = (topic.ratings >= topic.min_grade).any(axis=1)
+    first = topic.ranked[:, : topic.cutoff]
+    return np.where(first >= 0, useful[first], False).sum(axis=1) / topic.cutoff
 
 
 MEASURE = ItemMeasure(
-    name="first_passage",
-    label="First passage",
-    denominator="items that the first passage covers / all items of the topic",
+    name="useful_passages",
+    label="Useful passages",
+    denominator="first passages that cover an item / cutoff",
     citation="no paper",
-    scores=first_passage,
+    scores=useful_passages,
 )

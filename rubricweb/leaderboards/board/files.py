@@ -168,7 +168,7 @@ def _spec(spec: BoardSpec) -> Json:
         "missing": "skip" if spec.skips_missing else "zero",
         **({"judged_only": True} if measure.is_judged_only else {}),
         **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
-        **order,
+        **(order | provenance.plugin_of(measure)),
     }
 
 

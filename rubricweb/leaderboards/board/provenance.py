@@ -336,5 +336,10 @@ def grader(spec: BoardSpec) -> Json:
     }
 
 
+def plugin_of(measure: MeasureSpec) -> Json:
+    """Return the distribution that brings the measure, as a board's JSON has it; nothing for one of ours."""
+    return {"measure_by": measure.registered.plugin} if measure.registered.plugin else {}
+
+
 def kinds(spec: BoardSpec) -> str:
     return "s and ".join(sorted(spec.kinds, reverse=True))

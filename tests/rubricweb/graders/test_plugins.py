@@ -32,7 +32,7 @@ EXAMPLE = ROOT / "tests/plugin/shared_words.py"
 ENTRIES = {
     "rubricweb.graders": "shared_words = shared_words:GRADER",
     "rubricweb.prompts": "shared_words = shared_words:PROMPT",
-    "rubricweb.measures": "first_passage = shared_words:MEASURE",
+    "rubricweb.measures": "useful_passages = shared_words:MEASURE",
 }
 Install = Callable[..., tuple[plugins.Plugin, ...]]
 
@@ -77,7 +77,7 @@ def example(install, tmp_path) -> tuple[plugins.Plugin, ...]:
 def test_example_is_registered_with_its_distribution(example):
     assert [(each.group, each.objects, each.problem) for each in example] == [
         ("rubricweb.graders", ("shared_words",), ""),
-        ("rubricweb.measures", ("first_passage",), ""),
+        ("rubricweb.measures", ("useful_passages",), ""),
         ("rubricweb.prompts", ("SharedWords",), ""),
     ]
     assert registry.BACKENDS["shared_words"].plugin == "shared-words 1.2"
@@ -126,7 +126,7 @@ def test_plugin_grades_and_its_measure_ranks(example, collection, owner, client_
     require_genuine(config)
     board = client_of(owner).get(
         reverse("leaderboards:board", args=[collection.slug]),
-        {"grader": config.pk, "measure": "first_passage", "bank": bank.pk},
+        {"grader": config.pk, "measure": "useful_passages", "bank": bank.pk},
     )
     text = " ".join(re.sub(r"<[^>]+>", " ", board.text).split())
     assert board.status_code == 200
