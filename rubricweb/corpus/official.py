@@ -6,10 +6,10 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from grading.errors import BadFormat
 from grading.formats.official import OfficialBoard, read_official
@@ -20,6 +20,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.corpus.shipped_boards import shipped_at
 
 if TYPE_CHECKING:
@@ -65,13 +66,15 @@ class Official:
         return {run_tag: round(fmean(scores), TIED_DECIMALS) for run_tag, scores in of_runs.items()}
 
 
-def official_boards(collection: Collection) -> list[Official]:
-    """Return the boards by name, without runs that are not accepted.
+def official_boards(collection: Collection, runs: RunSlice | None = None) -> list[Official]:
+    """Return the boards by name, without runs that are not accepted, and without all but `runs`.
+
+    Runs that the collection does not have stay. Ranks of some runs are counted among these.
 
     A board has ranks if its first run has one.
     """
     boards: dict[str, Official] = {}
-    away = collection.runs.not_accepted().values("run_tag")
+    away = _away(collection, runs)
     rows = collection.official_scores.filter(topic=None).exclude(run_tag__in=away).order_by("board", "pk")
     columns = rows.values_list("board", "run_tag", "value", "is_rank", "measure", "source")
     for name, run_tag, value, is_rank, measure, source in columns:
@@ -81,13 +84,20 @@ def official_boards(collection: Collection) -> list[Official]:
     renamed = []
     for board in boards.values():
         names = shown_names(collection.pk, tuple(board.values))
-        renamed.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
+        values = competition_ranks(board.scores) if runs and board.is_rank else board.values
+        renamed.append(replace(board, values=dict(zip(names, values.values(), strict=True))))
     return renamed
 
 
-def with_topics(collection: Collection, board: Official) -> Official:
-    """Return the board with its scores of topics, again without runs that are not accepted."""
-    away = collection.runs.not_accepted().values("run_tag")
+def _away(collection: Collection, runs: RunSlice | None) -> QuerySet[Any, Any]:
+    """Return the tags of the collection's runs that do not count."""
+    away = collection.runs.exclude(pk__in=runs.run_pks) if runs else collection.runs.not_accepted()
+    return away.values("run_tag")
+
+
+def with_topics(collection: Collection, board: Official, runs: RunSlice | None = None) -> Official:
+    """Return the board with its scores of topics, of the same runs as `official_boards`."""
+    away = _away(collection, runs)
     rows = collection.official_scores.filter(board=board.name, topic__isnull=False)
     scores = list(
         rows.exclude(run_tag__in=away).order_by("pk").values_list("topic__query_id", "run_tag", "value")

@@ -20,6 +20,7 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
+from rubricweb.corpus.run_slices import run_names
 from rubricweb.exports.selectors import joined
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.agreement import agreement
@@ -30,7 +31,6 @@ from rubricweb.support.board import (
     Mean,
     answered_topics,
     board,
-    run_names,
     score_table,
     scores_of,
 )
@@ -54,14 +54,24 @@ SCORES = ("support_precision", "support_recall")
 def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     """Download scores or labels by the parameters of the board, or all labels made here as JSONL."""
     collection = collection_for(request.user, slug)
-    rater, counting = BoardForm(request.GET).offer(collection)
+    chosen = BoardForm(request.GET)
+    rater, counting = chosen.offer(collection)
+    if chosen.problem:
+        raise Http404(chosen.problem)
     form = request.GET.get("format") or next(iter(PER_TOPIC))
     if file not in FILES or form not in PER_TOPIC:
         raise Http404("No such file of support.")
     lines: Iterable[str]
     of: tuple[str, ...]
     if file == "scores":
-        lines, of = PER_TOPIC[form](score_rows(collection, rater, counting)), (rater.key, counting.rule.value)
+        lines, of = (
+            PER_TOPIC[form](score_rows(collection, rater, counting)),
+            (
+                rater.key,
+                counting.rule.value,
+                counting.runs.file_name if counting.runs else "",
+            ),
+        )
     elif file == "answers":
         lines, of = map(answer_line, labelled_answers(collection, rater)), (rater.key, "answers")
     elif file == "qrels":
@@ -79,7 +89,7 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
 
 def score_rows(collection: Collection, rater: SupportRater, counting: Counting) -> Iterator[LeaderboardRow]:
     """Yield each score of each run by topic, as `counting` has them, and the means as topic `all`."""
-    names, scores = run_names(collection), scores_of(collection, rater, counting)
+    names, scores = run_names(collection, counting.runs), scores_of(collection, rater, counting)
     query_ids = dict(collection.topics.values_list("pk", "query_id"))
     topics, rows = answered_topics(scores), board(collection, rater, counting).rows
     runs = [row.run_id for row in rows]
@@ -112,6 +122,7 @@ def board_table(collection: Collection, rater: SupportRater, counting: Counting)
         for row in standing.rows
     )
     stated = (
+        *((("runs", counting.runs.stated),) if counting.runs else ()),
         ("labels", f"{rater.name}; {RULES[counting.rule]}"),
         *(("order", each) for each in standing.ahead),
     )
