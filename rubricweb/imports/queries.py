@@ -15,7 +15,7 @@ from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.support_labels import LABELLED_ANSWERS
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
-from rubricweb.grades.import_collection import NUGGET_GRADER
+from rubricweb.grades.import_collection import NUGGET_GRADER, WORDS
 from rubricweb.grades.import_ratings import NO_AUTHOR
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
@@ -24,14 +24,6 @@ SHOWN_IMPORTS = 100
 AUTHORLESS = "whose?"
 ORDER = ("topics", "passages", "pooled", "runs", "rankings", "judgments", "banks", "items", "grades")
 """Kinds whose rows are counted before an import; others come after them."""
-WORDS = {
-    "pooled": "passages in pools",
-    "revisions": "wordings",
-    "banks": "rubrics",
-    "support_judges": "models with labels",
-    "support_events": "labels of support by people",
-    "support_labels": "labels of support by models",
-}
 
 AUTHOR_HELP = {
     QRELS: "The name of a model, if its labels these are. Empty: judgments of people.",

@@ -71,12 +71,10 @@ def track(slug: str, tasks: tuple[str, ...], *, has_rule: bool = True) -> Collec
         for text in ("Which one?", "Where is it?", "Who did it?"):
             item = ItemFactory(bank=bank, topic=topic, text=text)
             rows += [
-                Grade(
-                    config=config, topic=topic, revision=item.revision, passage=passage,
-                    rating=drawn.randint(0, 5), outcome="numeric",
-                )  # fmt: skip
-                for passage in docs
+                Grade(config=config, topic=topic, revision=item.revision, passage=passage) for passage in docs
             ]
+        for row in rows:
+            row.rating, row.outcome = drawn.randint(0, 5), "numeric"
         save_grades(config, rows)
     if has_rule:
         apply_pool(collection, PoolRule(DEPTH), by=None)
@@ -133,7 +131,7 @@ def test_runs_by_name_have_a_pool_of_their_own(mixed):
     ("address", "field", "problem"),
     [
         ({"task": "ir"}, "task", "ir is not one of the available choices"),
-        ({"runs": "r0,r9"}, "runs", "no run named r9 here; there are ag0, ag1, ag2, free0, free1, r0, r1, r2 "),
+        ({"runs": "r0,r9"}, "runs", "no run named r9 here; there are ag0, ag1, ag2, free0, free1, "),
         ({"task": "ag", "runs": "r0"}, "runs", "no run of AG named r0 here; there are ag0, ag1, ag2"),
     ],
 )  # fmt: skip
@@ -190,8 +188,7 @@ def test_pages_and_files_follow_the_address(mixed, owner, client_of):
     page = client.get(reverse("leaderboards:board", args=["mixed"]), {"task": "ag"}).content.decode()
     assert 'name="task"' in page
     compare = reverse("leaderboards:compare", args=["mixed"])
-    page = client.get(compare, {"task": "ag"}).content.decode()
-    assert "rag1" not in page.replace("xrag1", "")
+    assert b"rag1" not in client.get(compare, {"task": "ag"}).content
     other = Run.objects.get(collection=mixed, run_tag="rag1").pk
     assert client.get(compare, {"task": "ag", "a": other}).status_code == 422
 

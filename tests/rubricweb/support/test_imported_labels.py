@@ -167,10 +167,10 @@ def test_the_same_answer_in_two_files_is_refused(sea, folder):
 def test_two_authors_may_come_in_one_import(sea, folder):
     paths = [folder.write(f"{name}.jsonl", json.dumps(line("beta", "s1", BETA))) for name in ("a", "b")]
     files = ("--support-labels", paths[0], "--support-labels", paths[1])
-    folder.load(*files, "--by", "people", "--by", "opus", slug="autumn")
+    folder.load(*files, "--by", "people", "--by", "b.*=opus", slug="autumn")
     assert [rater.name for rater in raters(sea)] == ["People", "opus"]
     assert LabelledAnswer.objects.count() == 2
-    with pytest.raises(CommandError, match=r"1 files of .* and 2 --by, expected --by people"):
+    with pytest.raises(CommandError, match=r"--by people, opus: 1 files that have an author, expected"):
         folder.load(*files[:2], "--by", "people", "--by", "opus", slug="autumn")
 
 
