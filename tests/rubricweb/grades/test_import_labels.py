@@ -83,7 +83,11 @@ def test_agreement_of_judges_needs_no_judgments(folder):
         ("t1 0 d1 4\n", ("--scale", "3"), "a.qrels:1: the label of d1 for t1 is 4, expected 0 to 3"),
         ("t1 0 d1\n", (), "a.qrels:1: 3 columns, expected 4"),
         ("t1 Q0 d1 1 2.0 bm25\n", (), "a.qrels:1: 6 columns, expected 4"),
-        ("t1 0 d1 1\n", ("--labels-of", "requests.jsonl"), "--by a.qrels=gpt v1: 0 files that have an author"),
+        (
+            "t1 0 d1 1\n",
+            ("--labels-of", "requests.jsonl"),
+            "--by a.qrels=gpt v1: 0 files that have an author",
+        ),
         ("t1 0 d1 1\n", ("--by", "a", "--by", "b"), "--by a, b: 1 files that have an author"),
     ],
 )
