@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from typing import Any
 
@@ -308,6 +309,18 @@ def test_the_page_has_imported_labels_where_it_has_ours(sea, load, owner, client
     assert "imported ones count 0, as officially" in page
     file = client_of(owner).get("/collections/autumn/exports/support/answers/")
     assert [json.loads(row) for row in b"".join(file.streaming_content).splitlines()] == written(sea)
+
+
+def test_the_export_page_says_what_each_format_lacks(sea, load, owner, client_of):
+    load(line("alpha", "s1", ALPHA))
+    client, address = client_of(owner), "/collections/autumn/exports/support/"
+    by_answer = client.get(address).context["export"]
+    assert by_answer.losses == ["2 answers without a label of People"]
+    page = client.get(address, {"file": "qrels", "rater": "people"})
+    assert "the labels of 1 answers that came by file, each at its place in one run" in page.text
+    file = client.get(html.unescape(page.context["file_address"]))
+    assert page.context["export"].file_name in file["Content-Disposition"]
+    assert client.get(address, {"file": "tar"}).status_code == 422
 
 
 def test_the_command_writes_labels_or_scores_of_one_author(sea, load, tmp_path, capsys):
