@@ -7,7 +7,6 @@ ranks.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -20,7 +19,7 @@ from rubricweb.corpus import pseudonyms
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import stored_rule
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_at
-from rubricweb.corpus.topic_pools import TopicJudgments, TopicRankings
+from rubricweb.corpus.topic_pools import restamped
 
 NO_TASK = "none"
 """In addresses: the runs without a task."""
@@ -157,13 +156,11 @@ def _pool_of(
     """Return the pool of these runs; `depths` are those of all accepted runs, empty without a rule."""
     whole = pool_at(collection_id, stamp)
     places = np.array([place for place, pk in enumerate(whole.run_pks) if pk in run_pks], dtype=np.intp)
-    key = repr((stamp, sorted(run_pks), depths)).encode()
     limits = np.array(depths, dtype=np.int32) if len(depths) == len(whole.run_pks) else None
     topics = [_topic_of(topic, places, limits) for topic in whole.topics]
     return CollectionPool(
         whole.collection_id,
-        # Matrices of the same grades in another pool are cached under another stamp.
-        int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()),
+        restamped(stamp, sorted(run_pks), depths),
         tuple(whole.run_tags[place] for place in places),
         tuple(whole.run_pks[place] for place in places),
         tuple(topics),
@@ -187,43 +184,10 @@ def _topic_of(topic: TopicPool, places: NDArray[np.intp], limits: NDArray[np.int
     is_judged = _mask(judged[judged < n_known], n_known)
     ours = _mask(rows[places][brings[places]], n_known)
     is_away = _mask(rows[~is_chosen][brings[~is_chosen]], n_known) & ~ours & ~is_judged
-    in_pool = np.flatnonzero(~is_away[:n_pooled])
-    chosen = rows[places]
-    ranked = _mask(chosen[chosen >= 0], n_known)
-    ranked[in_pool] = False
-    outside = np.flatnonzero(ranked)
-    moved = np.full(n_known + 1, -1, dtype=np.int32)  # the last one stays -1, the row after the end
-    moved[in_pool] = np.arange(len(in_pool), dtype=np.int32)
-    moved[outside] = np.arange(len(in_pool), len(in_pool) + len(outside), dtype=np.int32)
-    lengths = topic.rankings.lengths[places]
-    depth = int(lengths.max(initial=0))
-    rankings = TopicRankings(
-        moved[chosen[:, :depth]],
-        tuple(topic.known_ids[row] for row in outside),
-        lengths,
-        topic.rankings.scores[places][:, :depth],
-    )
-    return replace(
-        topic,
-        passage_pks=tuple(topic.passage_pks[row] for row in in_pool),
-        doc_ids=tuple(topic.doc_ids[row] for row in in_pool),
-        rankings=rankings,
-        judged=_judged(topic, moved, len(in_pool) + len(outside)),
-    )
+    return topic.keeping(np.flatnonzero(~is_away[:n_pooled]), places)
 
 
 def _mask(rows: NDArray[np.int32], size: int) -> Mask:
     mask = np.zeros(size, dtype=np.bool_)
     mask[rows] = True
     return mask
-
-
-def _judged(topic: TopicPool, moved: NDArray[np.int32], n_known: int) -> TopicJudgments:
-    """Return the judgments by the new rows; those of passages that no run ranks now are unranked."""
-    ids = topic.known_ids + topic.judged.unranked
-    old = topic.judged.rows
-    rows = np.where(old < len(moved) - 1, moved[np.minimum(old, len(moved) - 1)], np.int32(-1))
-    is_unranked = rows < 0
-    unranked = tuple(ids[row] for row in old[is_unranked])
-    rows[is_unranked] = np.arange(n_known, n_known + len(unranked), dtype=np.int32)
-    return TopicJudgments(rows, topic.judged.labels, unranked)

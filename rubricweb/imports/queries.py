@@ -12,6 +12,7 @@ from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
 from grading.formats.base import Content
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
+from grading.formats.support_judgments import JUDGED_PLACES
 from grading.formats.support_labels import LABELLED_ANSWERS
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
@@ -31,6 +32,7 @@ AUTHOR_HELP = {
     GRADED_RUBRIC: f"{PEOPLE}, or the name of a model, to import answers and grades. Empty: criteria alone.",
     ASSESSMENTS.name: f"{PEOPLE}, or the name of a model. The file does not say whose assessments it has.",
     LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a model. The file does not say whose labels it has.",
+    JUDGED_PLACES.name: "The name of the model. The file does not say whose labels it has.",
     NUGGET_GRADES.name: f"The name of the model that graded. Empty: {NUGGET_GRADER}.",
     **dict.fromkeys(
         (each.name for each in registry.of_content(Content.BATTLES)),
@@ -38,6 +40,8 @@ AUTHOR_HELP = {
     ),
 }
 """By format of a file that does not say who made it."""
+OF_ANSWERS = (LABELLED_ANSWERS.name, JUDGED_PLACES.name)
+"""Formats of labels of support by answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class FileRow:
     @property
     def lacks_author(self) -> bool:
         """Whether it is read as it is once somebody names its author."""
-        needs_one = self.file.format == LABELLED_ANSWERS.name and not self.file.author
+        needs_one = self.file.format in OF_ANSWERS and not self.file.author
         return (needs_one and not self.file.problem) or self.problem.startswith(NO_AUTHOR)
 
     @property
@@ -158,7 +162,7 @@ class Batch:
 
     @property
     def has_labelled_answers(self) -> bool:
-        return any(file.file.format == LABELLED_ANSWERS.name for file in self.files)
+        return any(file.file.format in OF_ANSWERS for file in self.files)
 
     @property
     def is_ready(self) -> bool:
