@@ -32,13 +32,15 @@ def qrels_name(spec: BoardSpec) -> str:
     source = "" if spec.source is Source.GRADER else str(spec.source)
     units = "subtopics" if spec.by_subtopic else ""
     definition = str(measure.definition) if measure.is_workbench else ""
-    return joined(*_whose(spec), _version(spec), source, units, definition, mode, by) + ".qrels"
+    runs = spec.runs.file_name if spec.runs else ""
+    return joined(*_whose(spec), _version(spec), runs, source, units, definition, mode, by) + ".qrels"
 
 
 def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
     measure = f"{spec.measure.label}_t{spec.measure.min_grade}"
     topics = spec.topic_slice.token if spec.topic_slice else ""
-    return joined(*_whose(spec), _version(spec), topics, spec.topic, spec.facet, measure) + f".{form}"
+    runs = spec.runs.file_name if spec.runs else ""
+    return joined(*_whose(spec), _version(spec), runs, topics, spec.topic, spec.facet, measure) + f".{form}"
 
 
 def _whose(spec: BoardSpec) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.graders.calibration_cards import CalibrationStatus
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import Draw
@@ -101,6 +102,8 @@ class BoardSpec:
     """The one subtopic that the board is of."""
     topic_slice: TopicSlice | None = None
     """The topics that the board is of, by an attribute; None for all."""
+    runs: RunSlice | None = None
+    """The runs that the board is of, with the pool that they make; None for all."""
     test: PairedTest = PairedTest.SIGN_FLIPS
 
     @property

@@ -22,7 +22,9 @@ from grading.measures.cover import LabelMode
 from grading.topic_attributes import TopicSlice, find_slice
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.corpus import run_slices
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -145,6 +147,14 @@ def find_topics(collection: Collection, token: str) -> TopicSlice | None:
         return find_slice(collection.topics.attribute_values(), token)
     except UnknownSlice as error:
         raise BoardError("topics", str(error)) from error
+
+
+def find_runs(collection: Collection, task: str, names: str) -> RunSlice | None:
+    """Return the runs of that task and of those names; None without either: all runs."""
+    try:
+        return run_slices.find_runs(collection, task, names)
+    except run_slices.UnknownRuns as error:
+        raise BoardError(error.field, str(error)) from error
 
 
 def check_scope(spec: BoardSpec) -> BoardSpec:

@@ -220,6 +220,8 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
     ]
     if spec.topic_slice:
         stated.append(("slice", spec.topic_slice.stated))
+    if spec.runs:
+        stated.append(("runs", spec.runs.stated))
     if secret := n_secret(spec):
         stated.append(("secret items", f"{secret}, which only topic developers and organizers may read"))
     if spec.topic:

@@ -225,7 +225,7 @@ class Evidence:
     @cached_property
     def agreement(self) -> Agreement:
         """The grader's labels of passages beside their judgments, with the bank as it is now."""
-        labeller = Labeller(self.spec.collection, self.spec.config, self.spec.bank)
+        labeller = Labeller(self.spec.collection, self.spec.config, self.spec.bank, self.spec.runs)
         return agreements([labeller], min_answers=self.spec.measure.min_answers)[0]
 
     @cached_property
