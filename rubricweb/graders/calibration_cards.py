@@ -16,7 +16,6 @@ from grading.statistics.agreement import ENOUGH_CELLS
 from grading.statistics.calibration import (
     Bias,
     Calibration,
-    Estimate,
     RatingRow,
     biases,
     calibration,
@@ -30,6 +29,7 @@ from rubricweb.core import audit
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.graders import calibrated_labels
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.graders.rated_cells import RatedSample, item_names, sample, standing_on
 from rubricweb.grades import visibility
@@ -100,6 +100,7 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
         "min_grade": min_grade,
         **agreement(measured),
         "by_rating": [_rating(row) for row in measured.by_rating],
+        "labels": calibrated_labels.document(bank, config, sample.cells, min_grade=min_grade),
         "groups": {
             "compared": sum(not np.isnan(row.p) for row in groups),
             "rule": RULE,
@@ -113,21 +114,16 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
 def agreement(measured: Calibration) -> Json:
     """Return the numbers over all cells."""
     whole = {"kappa": measured.kappa, "same": measured.same, "near": measured.near, "bias": measured.bias}
-    return {name: _estimate(estimate) for name, estimate in whole.items()}
-
-
-def _estimate(estimate: Estimate) -> Json:
-    low, high = estimate.interval.low, estimate.interval.high
-    return {"value": none_if_nan(estimate.value), "low": none_if_nan(low), "high": none_if_nan(high)}
+    return {name: estimate.as_json for name, estimate in whole.items()}
 
 
 def _rating(row: RatingRow) -> Json:
-    measured = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
+    measured = {"people": row.people.as_json, "reached": row.reached.as_json}
     return {"rating": row.rating, "cells": row.cells, **measured}
 
 
 def _bias(row: Bias) -> Json:
-    measured = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
+    measured = {"bias": row.bias.as_json, "beyond_others": row.beyond_others.as_json}
     return {
         "name": row.name,
         "cells": row.cells,
