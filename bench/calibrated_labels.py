@@ -111,7 +111,7 @@ def _worst(setting: str, true: Floats, shape: Shape, topics: int, random: Genera
 def _values(shape: Shape, topics: int, random: Generator) -> Floats:
     """Return an array of shape (grades, 2, 3): value, low and high of the mean rating and of the share."""
     rows = label_rows(cells_of(shape, topics, random), min_grade=MIN_GRADE)
-    estimates = [(row.people, row.reached) for row in rows]
+    estimates = [(row.expected, row.reached) for row in rows]
     return np.array([[(e.value, e.interval.low, e.interval.high) for e in pair] for pair in estimates])
 
 

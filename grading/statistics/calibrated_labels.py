@@ -69,7 +69,7 @@ class LabelRow:
     cells: int
     """How many rated cells have it; without any it lies between its neighbours."""
     label: int
-    people: Estimate
+    expected: Estimate
     """The mean of people's ratings."""
     reached: Estimate
     """The chance that people rate such a cell at or above the threshold."""
@@ -96,7 +96,7 @@ def isotonic(sums: Floats, weights: Floats) -> Floats:
         greatest = np.fmax.reduce(around, axis=-2)
         low[..., level] = np.fmin.reduce(greatest, axis=-1)
         high[..., level] = np.fmax.reduce(least, axis=-1)
-    return (low + high) / 2
+    return np.asarray((low + high) / 2)
 
 
 def _block_means(sums: Floats, weights: Floats) -> Floats:
@@ -144,9 +144,9 @@ def label_rows(cells: RatedCells, *, min_grade: int) -> tuple[LabelRow, ...]:
     """
     tables = _tables(cells)
     (labels,) = _maps(tables.sum(axis=0)[np.newaxis])
-    people = _estimates(tables, np.array(LEVELS), (0.0, float(MAX_RATING)))
-    reached = _estimates(tables, np.array(LEVELS) >= min_grade, (0.0, 1.0))
-    rows = zip(LEVELS, tables.sum(axis=(0, 2)).tolist(), labels, people, reached, strict=True)
+    expected = _estimates(tables, np.array(LEVELS), (0.0, float(MAX_RATING)))
+    reached = _estimates(tables, (np.array(LEVELS) >= min_grade).astype(np.int64), (0.0, 1.0))
+    rows = zip(LEVELS, tables.sum(axis=(0, 2)).tolist(), labels, expected, reached, strict=True)
     return tuple(LabelRow(*row) for row in rows)
 
 
@@ -161,7 +161,7 @@ def _maps(tables: Counts) -> list[LabelMap]:
     return [tuple(labels) for labels in np.floor(isotonic(sums, weights) + 0.5).astype(int).tolist()]
 
 
-def _estimates(tables: Counts, values: NDArray[np.generic], bounds: tuple[float, float]) -> list[Estimate]:
+def _estimates(tables: Counts, values: Counts, bounds: tuple[float, float]) -> list[Estimate]:
     """Return by grade the fitted mean of `values` of the ratings, with its interval over topics."""
     each = np.stack([(tables * values).sum(axis=-1), tables.sum(axis=-1)], axis=-1).astype(np.float64)
     fitted = _fitted(each.sum(axis=0))
@@ -176,7 +176,7 @@ def _interval(each: Floats, grade: int, bounds: tuple[float, float]) -> Confiden
     """Return the interval of the fit at one grade; `each` is of shape (topics, grades, 2): sum and number.
 
     Resampled topics take a rare grade for the frequent one beside it, whose ratings the fit lends to it: that
-    interval alone held .70 of .95. But a mean that never falls from grade to grade is no lower than the mean
+    interval alone held .69 of .95. But a mean that never falls from grade to grade is no lower than the mean
     over this grade and lower ones, and no higher than that over it and higher ones. The ends are the outer
     ones of both; such means are of this grade alone where it has ratings enough, else with its neighbours.
     """

@@ -69,7 +69,7 @@ def document(bank: Bank, config: GraderConfig, cells: RatedCells | None = None, 
 
 
 def _row(row: LabelRow) -> Json:
-    measured = {"people": row.people.as_json, "reached": row.reached.as_json}
+    measured = {"people": row.expected.as_json, "reached": row.reached.as_json}
     return {"rating": row.grade, "cells": row.cells, "label": row.label, **measured}
 
 
@@ -136,16 +136,16 @@ def _only_shared(grades: TopicGrades, others: TopicGrades, uids: tuple[str, ...]
     return TopicGrades(grades.pool, replace(matrix, ratings=ratings))
 
 
-def _compared(people: Floats, plain: Floats, calibrated: Floats) -> Orders | None:
+def _compared(truth: Floats, plain: Floats, calibrated: Floats) -> Orders | None:
     """Return the comparison of scores of shape (runs, topics)."""
-    is_given = ~np.isnan(people).all(axis=0)
-    boards = [scores[:, is_given] for scores in (people, plain, calibrated)]
+    is_given = ~np.isnan(truth).all(axis=0)
+    boards = [scores[:, is_given] for scores in (truth, plain, calibrated)]
     runs, topics = boards[0].shape
     if not topics:
         return None
     weights = np.vstack([np.ones((1, topics)), resamples(topics)[:DRAWS]])
-    truth, *ours = (_means(scores, weights) for scores in boards)
-    first, second = (resampled(means, truth, Coefficient.KENDALL) for means in ours)
+    official, *ours = (_means(scores, weights) for scores in boards)
+    first, second = (resampled(means, official, Coefficient.KENDALL) for means in ours)
     if np.isnan(first[0]) or np.isnan(second[0]):
         return None
     difference = second - first

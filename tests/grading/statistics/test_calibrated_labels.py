@@ -55,7 +55,7 @@ def test_rows_say_what_a_grade_is_worth_within_an_interval():
     rows = labels.label_rows(cells_of(np.random.default_rng(5), topics=25), min_grade=3)
     assert [row.grade for row in rows] == [0, 1, 2, 3, 4, 5]
     for row in rows:
-        assert row.label == int(row.people.value + 0.5)
-        assert row.people.interval.low <= row.people.value <= row.people.interval.high
+        assert row.label == int(row.expected.value + 0.5)
+        assert row.expected.interval.low <= row.expected.value <= row.expected.interval.high
         assert 0 <= row.reached.interval.low <= row.reached.value <= row.reached.interval.high <= 1
     assert rows[0].reached.value < rows[5].reached.value
