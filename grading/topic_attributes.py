@@ -339,9 +339,11 @@ def topic_statistics(
         for attribute in by_name.values()
         if attribute.is_scored
     ]
-    words = Counter(text.split()[0].strip(".,:;?!\"'").lower() for text in texts.values() if text.split())
+    first_words = Counter(
+        text.split()[0].strip(".,:;?!\"'").lower() for text in texts.values() if text.split()
+    )
     shares += sorted(scored, key=lambda row: -row[2])
-    shares += [(FIRST_WORD, word, count) for word, count in _most(words, top)]
+    shares += [(FIRST_WORD, word, count) for word, count in _most(first_words, top)]
     return [TopicShare(*row, round(100 * row[2] / len(topics), 1)) for row in shares]
 
 

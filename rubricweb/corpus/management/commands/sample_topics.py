@@ -44,7 +44,7 @@ class Command(OperatorCommand):
         parser.add_argument(
             "--statistics",
             action="store_true",
-            help="print shares of categories, scores above 5 and first words, of all topics or of those drawn",
+            help="print shares of categories, scores above 5 and first words, of all topics or those drawn",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
