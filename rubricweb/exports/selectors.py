@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.formats.ids import is_one_word
+from grading.measures.cover import LabelMode
 from grading.types import MIN_RATING, Qrel
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.human_matrices import Source
@@ -27,7 +28,8 @@ FIRST_LINES = 12
 def qrels_name(spec: BoardSpec) -> str:
     """Return `<collection>_<grader>_<bank>_<mode>.qrels`, with every option that is not the default."""
     measure = spec.measure
-    mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
+    has_threshold = measure.mode in (LabelMode.BINARY, LabelMode.COUNT)
+    mode = f"{measure.mode}{measure.min_grade if has_threshold else ''}"
     by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
     source = "" if spec.source is Source.GRADER else str(spec.source)
     units = "subtopics" if spec.by_subtopic else ""

@@ -38,7 +38,9 @@ def add_label_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="lowest grade that counts (4; 1 for labels and checked answers)",
     )
-    parser.add_argument("--mode", default="max", help="label of a passage: max (default), binary or count")
+    parser.add_argument(
+        "--mode", default="max", help="label of a passage: max (default), binary, count or calibrated"
+    )
     parser.add_argument(
         "--min-answers",
         type=int,
@@ -99,13 +101,13 @@ def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
         config,
         bank,
         kinds,
-        lookup.check_measure(config, measure),
+        lookup.calibrated(config, bank, lookup.check_measure(config, measure)),
         version=lookup.find_version(bank, options["bank_version"]),
         source=lookup.parse_choice(Source, options["ratings"], "ratings"),
         by_subtopic=options["by_subtopic"],
         runs=lookup.find_runs(collection, options["task"], options["runs"]),
     )
-    return lookup.check_units(spec)
+    return lookup.check_labels(spec)
 
 
 def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:

@@ -55,6 +55,7 @@ MODES = (
     (LabelMode.MAX, "highest rating"),
     (LabelMode.BINARY, "binary at the threshold"),
     (LabelMode.COUNT, "count of items"),
+    (LabelMode.CALIBRATED, "highest rating, calibrated by people"),
 )
 SOURCES = tuple(
     ("" if source is Source.GRADER else str(source), label) for source, label in provenance.SOURCES.items()
@@ -190,8 +191,9 @@ class LabelForm(forms.Form):
                 raise BoardError("bank", "Make a rubric of questions or nuggets first.")
             kinds = lookup.find_kinds(config, self.cleaned_data["kind"])
             measure = lookup.check_measure(config, self.measure_spec())
+            measure = lookup.calibrated(config, bank, measure)
             spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
-            self.spec = lookup.check_units(spec)
+            self.spec = lookup.check_labels(spec)
         except BoardError as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
 

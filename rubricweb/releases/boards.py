@@ -92,12 +92,21 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
         is_rated = visible_human_grades(rated, contents.collection.pk).exists()
         for source in list(Source) if is_rated else [Source.GRADER]:
             for mode in LabelMode:
-                variant = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
-                qrels = list(labels.qrels(variant))
-                if qrels:
+                variant = _labelled(replace(spec, source=source), mode)
+                qrels = list(labels.qrels(variant)) if variant else []
+                if variant and qrels:
                     name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
                     about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
                     yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, qrels))
+
+
+def _labelled(spec: BoardSpec, mode: LabelMode) -> BoardSpec | None:
+    """Return the spec with labels of this mode; None where too few ratings calibrate them."""
+    try:
+        measure = lookup.calibrated(spec.config, spec.bank, replace(spec.measure, mode=mode))
+        return lookup.check_labels(replace(spec, measure=measure))
+    except BoardError:
+        return None
 
 
 def boards(contents: Contents) -> list[tuple[str, Board]]:

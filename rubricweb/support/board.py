@@ -18,9 +18,10 @@ from grading.arrays import undefined_last
 from grading.statistics.mean_intervals import mean_intervals
 from grading.support import JudgedCitations
 from grading.support.scores import UNKNOWN, SupportRule, SupportScore, support_score
+from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice, run_names
-from rubricweb.grades.scoring import RankIntervals, rank_intervals, span
+from rubricweb.grades.scoring import RankIntervals, rank_intervals
 from rubricweb.support.labels import PlacedLabels, SupportRater, cited, placed_labels, raters
 
 SOURCE = "support"
@@ -78,7 +79,7 @@ class Mean:
 
     @property
     def ranks(self) -> str:
-        return span(*self.possible) if self.possible else ""
+        return rank_span(*self.possible) if self.possible else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ from grading.statistics.rank_correlation import Correlation
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.graders.calibration_cards import CalibrationStatus
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec, span
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.support.board import SupportColumn
 
 
@@ -250,7 +251,7 @@ class BoardRow:
     @property
     def interval(self) -> str:
         """The ranks that the topics leave open: "2-5"; a dash where there are too few to tell."""
-        return "\N{EN DASH}" if self.first is None or self.last is None else span(self.first, self.last)
+        return "\N{EN DASH}" if self.first is None or self.last is None else rank_span(self.first, self.last)
 
 
 @dataclass(frozen=True, slots=True)

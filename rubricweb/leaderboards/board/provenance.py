@@ -11,6 +11,7 @@ from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
 from rubricweb import __version__
+from rubricweb.graders import calibrated_labels as calibration
 from rubricweb.grades.configs import threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
@@ -137,6 +138,8 @@ def _labels(config: GraderConfig, measure: MeasureSpec) -> str:
         if measure.min_answers == 1
         else f"best rating reached by {measure.min_answers} items"
     )
+    if measure.label_maps:
+        return f"{best}, calibrated by people: {calibration.stated(measure.label_maps)}"
     return best if measure.mode == "max" else f"1 if the {best} is {reached}, else 0"
 
 

@@ -19,7 +19,8 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.adjudication import CountedRating
 from rubricweb.campaigns.agreement import AgreementView, AlphaRow, AssessorPair, agreement
 from rubricweb.corpus.models import Collection
-from rubricweb.graders.calibration_cards import RatedSample, hides_numbers, sample
+from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lowest
