@@ -2,11 +2,11 @@
 
     OPENBLAS_NUM_THREADS=1 python bench/panels.py [--write]
 
-Made-up judges rate cells 0 to 5 beside people. Each repeats an error that all have in common with a chance of
-the root of r, so that r is the correlation of two judges' errors; on *lumpy* data topics have 2 to 60 cells and
-more, and half of the common errors are of the whole topic. Found: of all settings of judges and r the worst
-distance of the effective number from the number of independent judges whose mean errs as much, as a share of
-that; how often the interval holds n / (1 + (n - 1) r).
+Made-up judges rate cells 0 to 5 beside people. Each repeats an error that all have in common with a chance
+of the root of r, so that r is the correlation of two judges' errors; on *lumpy* data topics have 2 to 60
+cells and more, and half of the common errors are of the whole topic. Found: of all settings of judges and r
+the worst distance of the effective number from the number of independent judges whose mean errs as much, as a
+share of that; how often the interval holds n / (1 + (n - 1) r).
 
 Rules: five judges, of whom some err together; how often the panel covers what people say is covered, by rule,
 beside its best member. Weights are learned from other cells, as many as *rated*.

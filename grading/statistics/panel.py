@@ -2,14 +2,14 @@
 
 Judges who read alike err together, so that n of them are worth fewer. With the mean correlation r of their
 errors, the mean of n ratings has the variance of n / (1 + (n - 1) r) independent ones: the effective sample
-size under the design effect of Kish (1965, Survey Sampling, 8.2). An error is a rating minus people's rating of
-the same cell; r below 0 counts as 0.
+size under the design effect of Kish (1965, Survey Sampling, 8.2). An error is a rating minus people's rating
+of the same cell; r below 0 counts as 0.
 
 Weights are those of the mean with the least squared error, w ~ M^-1 1, where M has the mean products of the
-members' errors (Bates and Granger 1969, The Combination of Forecasts, Operational Research Quarterly 20). M is
-drawn towards members that err alike and apart, by IMAGINED cells, and no weight is below 0. They are
-cross-fitted: the weights for a topic come from people's ratings of topics in other folds, so that what a panel
-says of rated cells has not read these ratings.
+members' errors (Bates and Granger 1969, The Combination of Forecasts, Operational Research Quarterly 20). M
+is drawn towards members that err alike and apart, by IMAGINED cells, and no weight is below 0. They are
+cross-fitted: the weights for a topic come from people's ratings of topics in other folds, so that what a
+panel says of rated cells has not read these ratings.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from django.http import QueryDict
 from numpy.typing import NDArray
 
 from grading.graders import registry
+from grading.graders.panel import PANEL
 from grading.types import CONTRADICTS, MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import AT_ONCE, offer_choices
@@ -119,7 +120,8 @@ class Rater:
         if first.backend == registry.IMPORTED:
             return f"{first.llm}, imported{_DOES[self.purpose]}"
         backend = registry.BACKENDS.get(first.backend)
-        name = backend.label if backend and not backend.needs_model else first.llm
+        is_baseline = backend and not backend.needs_model and first.backend != PANEL
+        name = backend.label if backend and is_baseline else first.llm
         return f"{name}{first.settings_words}{_DOES[self.purpose]}"
 
     @property

@@ -22,7 +22,7 @@ NONE = None
 
 
 def errors_of(random: Generator, *, judges: int, shared: float, cells: int) -> Errors:
-    """Judges who each repeat one common error with a chance of the root of `shared`: that is the correlation."""
+    """Judges who repeat a common error with a chance of the root of `shared`, which is their correlation."""
     values = [-2.0, -1, 0, 0, 1]
     common = random.choice(values, (cells, 1))
     own = random.choice(values, (cells, judges))
