@@ -172,8 +172,8 @@ def _lock_votes(voters: Sequence[GraderConfig], topic_id: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class PanelVotes:
-    """The votes of a panel on one topic."""
+class VotesOnCells:
+    """The votes of a panel on cells of one topic."""
 
     ratings: NDArray[np.int8]
     """Shape (members, passages, items): 0 to 5, or MISSING for no vote."""
@@ -196,15 +196,15 @@ class PanelVotes:
 class MemberMatrices:
     """The matrices of a panel's members over a pool, as the reader may see them."""
 
-    def __init__(self, config: GraderConfig, pool: CollectionPool) -> None:
+    def __init__(self, voters: Sequence[GraderConfig | None], pool: CollectionPool) -> None:
         self._matrices: list[dict[int, TopicGrades]] = [
-            matrices(member, pool) if member else {} for member in members(config)
+            matrices(voter, pool) if voter else {} for voter in voters
         ]
 
-    def votes(self, topic_id: int, uids: Sequence[str], n_passages: int) -> PanelVotes:
+    def votes(self, topic_id: int, uids: Sequence[str], n_passages: int) -> VotesOnCells:
         """Return the votes on the items with these ids."""
         none = np.full((n_passages, len(uids)), MISSING, dtype=np.int8)
-        return PanelVotes(
+        return VotesOnCells(
             np.stack([_votes(of[topic_id], tuple(uids)) if topic_id in of else none for of in self._matrices])
         )
 
@@ -217,4 +217,4 @@ def _votes(grades: TopicGrades, uids: tuple[str, ...]) -> Ratings:
 def all_member_matrices(config: GraderConfig, pool: CollectionPool) -> MemberMatrices:
     """Return them with hidden cells too, for plans, which tell of no rating."""
     with everything():
-        return MemberMatrices(config, pool)
+        return MemberMatrices(members(config), pool)

@@ -33,7 +33,14 @@ from rubricweb.grades.configs import (
     within_scale,
 )
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.selectors import ON_ITEMS, GraderRow, graders_of, is_stored, labellers_of
+from rubricweb.grades.selectors import (
+    ON_ITEMS,
+    GraderRow,
+    graders_of,
+    is_stored,
+    labellers_of,
+    scored_graders,
+)
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, GradedItems, ItemColumn
 
 KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)
@@ -199,6 +206,11 @@ def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
     It grades items, unless none of them does.
     """
     return _preferred(_teams((row.config for row in rows), is_active=False))[:1]
+
+
+def graded_raters(collection: Collection) -> tuple[Rater, ...]:
+    """Return the raters that have grades of any bank, or labels, in the collection, the default one first."""
+    return _teams((row.config for row in scored_graders(collection)), is_active=False)
 
 
 def raters(bank: Bank) -> tuple[Rater, ...]:
