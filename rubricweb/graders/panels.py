@@ -124,6 +124,8 @@ class PanelRow:
     to_combine: int
     board: str
     """The address of its board with a column for each member."""
+    check: str
+    """The address of a new campaign over the pairs on which its members disagree; empty for labels."""
 
 
 def panels_context(collection: Collection, form: PanelForm | None = None) -> Context:
@@ -174,6 +176,7 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
         rows,
         sum(part.cells for part in stages(collection, [config]).at_once),
         board_address(collection, config),
+        "" if config.purpose == Purpose.DIRECT else _check_address(collection, config),
     )
 
 
@@ -194,6 +197,11 @@ def board_address(collection: Collection, config: GraderConfig) -> str:
     columns = " ".join(f"grader-{member.pk}/{name}" for member in panel_members(config))
     query = urlencode({"grader": config.pk, "columns": columns})
     return f"{reverse('leaderboards:board', args=[collection.slug])}?{query}"
+
+
+def _check_address(collection: Collection, config: GraderConfig) -> str:
+    query = urlencode({"grader": config.pk, "cells": "disagreeing", "order": "disagreement"})
+    return f"{reverse('campaigns:campaign-new', args=[collection.slug])}?{query}"
 
 
 @require_POST

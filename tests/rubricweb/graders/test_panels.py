@@ -11,10 +11,15 @@ from django.core.management import CommandError, call_command
 
 from grading.graders.base import WEIGHTS
 from grading.statistics import panel as science
+from grading.types import ItemKind
+from rubricweb.campaigns import population
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.population import CellChoice
 from rubricweb.grades import panel_making
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GraderConfig, JobChunk
 from rubricweb.grades.panel_making import panels_of, rated_votes
+from rubricweb.grades.raters import raters
 from rubricweb.grades.store import GradeRow, remove_grades, save_grades
 from rubricweb.jobs.worker import work_on
 from tests.rubricweb.graders.conftest import text
@@ -130,3 +135,32 @@ def test_the_command_makes_a_panel_by_ids(rated, members):
     assert listed[panel.pk]["members"] == [member.pk for member in members]
     with pytest.raises(CommandError, match="no grader 99"):
         call_command("graders", "autumn", "--panel", "99", ids[0])
+
+
+def test_pairs_on_which_members_disagree_are_a_queue(client_of, owner, rated, members):
+    client = client_of(owner)
+    bank, collection = rated.made.bank, rated.made.collection
+    split = [cell for cell, rating in rated.graded.items() if rating == 4]  # 4 covers, and one less does not
+    others = config_for("hf_causal", "no-member", "LexicalBaseline")
+    save_grades(others, [GradeRow(*cell_of(cell), 0, "numeric") for cell in rated.graded])
+    formed(client, members)
+    combine()
+    (panel,) = panels_of(collection)
+    rater = next(each for each in raters(bank) if panel in each.configs)
+    choice = CellChoice(
+        bank,
+        tuple(collection.topics.all()),
+        frozenset({ItemKind.QUESTION}),
+        rater,
+        cells=Campaign.Cells.DISAGREEING,
+        order=Campaign.Order.DISAGREEMENT,
+    )
+    chosen = population.chosen(choice, seed=1).cells
+    assert {(each.revision, each.passage) for each in chosen} == {
+        (cell.revision_id, cell.passage_id) for cell in split
+    }
+    address = re.search(r'href="([^"]+cells=disagreeing[^"]+)"', client.get(PAGE).content.decode())
+    page = client.get(address[1].replace("&amp;", "&")).content.decode()
+    assert f'<option value="{rater.pk}" selected>' in page
+    assert page.count('<option value="disagreeing" selected>') == 1
+    assert page.count('<option value="disagreement" selected>') == 1
