@@ -124,6 +124,8 @@ class PanelRow:
     to_combine: int
     board: str
     """The address of its board with a column for each member."""
+    escalate: str
+    """The address of what the chosen grader would take for the pairs on which its members disagree."""
     check: str
     """The address of a new campaign over the pairs on which its members disagree; empty for labels."""
 
@@ -176,6 +178,7 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
         rows,
         sum(part.cells for part in stages(collection, [config]).at_once),
         board_address(collection, config),
+        f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode({'missing': 1, 'unsure': config.pk})}",
         "" if config.purpose == Purpose.DIRECT else _check_address(collection, config),
     )
 

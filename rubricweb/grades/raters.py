@@ -32,6 +32,7 @@ from rubricweb.grades.configs import (
     threshold_note,
     within_scale,
 )
+from rubricweb.grades.engine.doubts import Doubt
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import (
     ON_ITEMS,
@@ -211,6 +212,13 @@ def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
 def graded_raters(collection: Collection) -> tuple[Rater, ...]:
     """Return the raters that have grades of any bank, or labels, in the collection, the default one first."""
     return _teams((row.config for row in scored_graders(collection)), is_active=False)
+
+
+def doubt_by(collection: Collection, pk: int, below: float | None = None) -> Doubt | None:
+    """Return the doubt of the rater with this config here; None without one."""
+    named = (rater for rater in graded_raters(collection) if pk in {config.pk for config in rater.configs})
+    rater = next(named, None)
+    return Doubt(rater.configs, below) if rater else None
 
 
 def raters(bank: Bank) -> tuple[Rater, ...]:
