@@ -133,6 +133,8 @@ class CellToGrade:
     topic: Topic
     answer: str | None = None
     """The extracted answer, for a prompt that asks whether it is right."""
+    votes: tuple[int | None, ...] = ()
+    """The ratings by the members of a panel, in their order; None of a member that has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from grading.graders.backend_options import (
 )
 from grading.graders.base import PLUGIN, Grader, GraderSpec
 from grading.graders.connection import Connection
+from grading.graders.panel import PANEL, PANEL_PROMPT, PanelOptions
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
@@ -203,6 +204,17 @@ BACKENDS: dict[str, Backend] = {
             guessed_rate=0.0,
             price_share=0.5,
             takes=ReplyOptions,
+        ),
+        Backend(
+            name=PANEL,
+            label="Panel of graders (no model)",
+            target="grading.graders.panel:PanelGrader",
+            prompt_classes=(PANEL_PROMPT,),
+            needs_model=False,
+            default_llm=PANEL,
+            first_cells=1_024,
+            guessed_rate=5_000.0,
+            takes=PanelOptions,
         ),
     )
 }

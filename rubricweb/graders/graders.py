@@ -41,6 +41,7 @@ from rubricweb.graders.choices import (
 from rubricweb.graders.forms import why_not_ask
 from rubricweb.graders.kept import kept_context
 from rubricweb.graders.models import CalibrationCard, DryRun
+from rubricweb.graders.panels import panels_context
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor
@@ -184,6 +185,7 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
         **_trial(collection, query),
         **prompts.listed(collection),
         **kept_context(collection),
+        **panels_context(collection),
     }
     if not form.is_bound or (has_sent and form.is_valid()):
         context["consequence"] = _consequence(collection, form, workers)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from grading import prompts
 from grading.formats.judge_qrels import FILE_MD5
 from grading.graders.backend_options import ATTEMPT, Value
-from grading.graders.base import ANSWERS_BY, PROMPT
+from grading.graders.base import ANSWERS_BY, NO_SETTINGS, PROMPT
 from grading.graders.hf_model import SMOLLM2
 from grading.graders.registry import IMPORTED
 from grading.types import Outcome, Purpose
@@ -131,8 +131,8 @@ class GraderConfig(models.Model):
 
     @property
     def settings(self) -> dict[str, Value]:
-        """Return its options other than the prompt and the source of answers."""
-        return {name: value for name, value in self.options.items() if name not in (PROMPT, ANSWERS_BY)}
+        """Return its options other than the prompt, the source of answers, and a panel's members."""
+        return {name: value for name, value in self.options.items() if name not in NO_SETTINGS}
 
     @property
     def settings_words(self) -> str:

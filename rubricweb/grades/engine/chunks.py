@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.db import transaction
@@ -27,7 +27,7 @@ from rubricweb.core.redaction import redacted
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.grades import configs, store, verification
+from rubricweb.grades import configs, panels, store, verification
 from rubricweb.grades.engine import missing, parts, progress
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
@@ -59,6 +59,11 @@ def pair(
 ) -> types.CellToGrade:
     """Return the cell as graders take it; `answer` is the extracted one, for a prompt that asks about it."""
     return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
+
+
+def _has_words(config: GraderConfig, passage: Passage) -> bool:
+    """Return whether the grader can be asked about the passage; a panel reads none."""
+    return panels.is_panel(config) or bool(passage.text.strip())
 
 
 def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
@@ -111,6 +116,8 @@ class ChunkWork:
     """Kinds of items by revision pk."""
     answers: dict[Pair, str]
     """Answers extracted before, where the prompt asks about them."""
+    votes: dict[Pair, panels.Votes]
+    """Ratings by the members of a panel, where it is one that grades."""
     unanswered: dict[tuple[str, str], Pair]
     """Cells that no saved batch has answered yet, by item id and passage id."""
     failed: int
@@ -123,16 +130,17 @@ class ChunkWork:
         return [
             types.GradeFailure(self.revisions[revision].uid, self.passages[passage].doc_id, NO_TEXT)
             for revision, passage in self.left
-            if not self.passages[passage].text.strip()
+            if not _has_words(self.chunk.job.config, self.passages[passage])
         ]
 
     def pairs(self) -> Iterator[types.CellToGrade]:
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
-            if not passage.text.strip():
+            if not _has_words(self.chunk.job.config, passage):
                 continue
             answer = self.answers.get((revision_pk, passage_pk))
-            yield pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
+            cell = pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
+            yield replace(cell, votes=self.votes.get((revision_pk, passage_pk), ()))
 
     def rows(self, results: list[Result]) -> list[GradeRow]:
         """Return the grades of a batch. Each pair is answered once: a second answer is a KeyError."""
@@ -174,7 +182,10 @@ def work_of(lease: Lease[JobChunk]) -> ChunkWork:
         raise LeaseLost
     kinds = _kinds(chunk.job.config, revisions)
     answers = missing.answers_for(chunk.job.config, revisions, passages)
-    return ChunkWork(chunk, left, revisions, passages, kinds, answers, unanswered, failed, chunk.seconds)
+    votes = panels.votes_for(chunk.job.config, revisions, passages)
+    return ChunkWork(
+        chunk, left, revisions, passages, kinds, answers, votes, unanswered, failed, chunk.seconds
+    )
 
 
 def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds: float) -> None:
@@ -188,8 +199,9 @@ def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds
     with transaction.atomic():
         rows = verification.with_present_keys(job.config, rows, keys_read=work.keys())
         rows = verification.of_present_answers(job.config, rows, read=work.answers)
+        rows = panels.of_present_votes(job.config, work.chunk.topic_id, rows, read=work.votes)
         failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
-        done = work.chunk.size - len(work.unanswered) + len(rows)
+        done = work.chunk.size - len(work.unanswered) + len(results)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("streak"):
             progress.note_results(job, [row.error_class for row in rows])
