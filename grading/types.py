@@ -133,6 +133,8 @@ class CellToGrade:
     topic: Topic
     answer: str | None = None
     """The extracted answer, for a prompt that asks whether it is right."""
+    items: tuple[Item, ...] = ()
+    """The items of one call in the order asked, for a prompt that asks about several; `item` is for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,10 @@ class Trace:
     reply: str
     context_chars: int | None = None
     """Characters of the passage that the model saw, if it had to be cut; else None."""
+    asked: tuple[str, ...] = ()
+    """The item ids of a call about several items, in the order asked; `reply` is what concerns this one."""
+    place: int | None = None
+    """Place of the item, from 1, among all that were asked of its passage at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from grading.errors import GraderUnavailable
 from grading.graders import hf_kernels
 from grading.graders.backend_options import CausalOptions, Thinking
-from grading.graders.base import GraderSpec, RatedReply, Result, rated
+from grading.graders.base import GraderSpec, RatedReply, Result, rated, tokens_of_lines
 from grading.graders.completions import chat_template
 from grading.graders.first_step import ReplyScorer, Tokens
 from grading.graders.hf_batches import (
@@ -200,7 +201,7 @@ class CausalGrader(GeneratingGrader):
         loaded = load(spec.llm, CAUSAL, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
         hf_kernels.quicken_llama(loaded.model)
-        self._max_new_tokens = options.max_new_tokens
+        self._room = _max_input(loaded, replace(options, max_input_tokens=0))
         self._max_input_tokens = _max_input(loaded, options)
         thinking = Thinking(options.thinking, options.reasoning_effort)
         self._expected = ExpectedReply(options.max_new_tokens, thinks=thinking.is_on)
@@ -223,6 +224,9 @@ class CausalGrader(GeneratingGrader):
             return token in ends or token_text(tokenizer, token).startswith("\n")
 
         return self._scorer_of(is_end)
+
+    def _longest_prompt(self, pair: CellToGrade) -> int:
+        return min(self._max_input_tokens, self._room - tokens_of_lines(pair))
 
     def _text(self, pair: CellToGrade, context: str | None = None) -> str:
         if self._template is None:
@@ -268,7 +272,7 @@ class CausalGrader(GeneratingGrader):
         rows = [prompt.tokens for prompt in batch]
         ids, mask = padded(rows, loaded.pad, loaded.device, left=True)
         plain = GenerationConfig(
-            max_new_tokens=self._max_new_tokens,
+            max_new_tokens=self._longest_reply(batch),
             do_sample=False,
             num_beams=1,
             eos_token_id=sorted(loaded.ends) or None,

@@ -25,6 +25,7 @@ from grading.graders.backend_options import (
 )
 from grading.graders.base import Grader, GraderSpec
 from grading.graders.connection import Connection
+from grading.graders.many_items import in_calls
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
@@ -266,7 +267,8 @@ def build(spec: GraderSpec, connection: Connection | None = None) -> Grader:
             f"{backend.name} does not ask {spec.prompt_class}; it asks {', '.join(backend.prompt_classes)}"
         )
     make = _load(backend)
-    return make(spec, connection) if backend.needs_server else make(spec)
+    grader = make(spec, connection) if backend.needs_server else make(spec)
+    return in_calls(grader) if spec.prompt.items_a_call > 1 else grader
 
 
 def _load(backend: Backend) -> Callable[..., Grader]:

@@ -141,6 +141,7 @@ class Rating(TypedDict):
 
 class Price(TypedDict):
     cells: int
+    calls: int | None
     tokens: int | None
     seconds: list[float] | None
     dollars: float | None

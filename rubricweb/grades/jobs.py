@@ -107,7 +107,7 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
 
 
 def _prompt(grade: Grade, items: dict[int, Item]) -> str:
-    """Return the prompt that was asked; empty where only another version of it is known."""
+    """Return the prompt that was asked; empty where it, or what its call asked, is not known any more."""
     try:
         prompt = configs.spec_of(grade.config).prompt
         if configs.spec_of(grade.config).fingerprint != grade.config.fingerprint:
@@ -116,9 +116,9 @@ def _prompt(grade: Grade, items: dict[int, Item]) -> str:
         return ""
     cell = (grade.revision_id, grade.passage_id)
     answer = answers_for(grade.config, *([pk] for pk in cell)).get(cell)
-    pair = chunks.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items), answer)
+    pair = chunks.pair_asked(grade, _kind(grade, items), answer)
     cut = grade.context_chars
-    return prompt.render(pair, None if cut is None else pair.passage.text[:cut])
+    return prompt.render(pair, None if cut is None else pair.passage.text[:cut]) if pair else ""
 
 
 def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:

@@ -178,6 +178,7 @@ class JobScope(serializers.Serializer[Any]):
 
 class PriceDocument(serializers.Serializer[Price]):
     cells = serializers.IntegerField()
+    calls = serializers.IntegerField(allow_null=True, help_text="Of models; null where none is asked.")
     tokens = serializers.IntegerField(allow_null=True, help_text="Estimated; null where no model reads.")
     seconds = serializers.ListField(
         child=serializers.FloatField(),

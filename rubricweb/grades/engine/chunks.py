@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypedDict
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -21,6 +22,7 @@ from grading import types
 from grading.errors import GradingError, TryLater
 from grading.graders import Grader, GraderSpec, registry
 from grading.graders.base import BatchGrader
+from grading.graders.many_items import ends_call
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.core.redaction import redacted
@@ -61,12 +63,39 @@ def pair(
     return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
 
 
+def pair_asked(grade: Grade, kind: types.ItemKind, answer: str | None = None) -> types.CellToGrade | None:
+    """Return the pair of a grade as its grader took it, with all items of its call in the order asked.
+
+    None where another grade of the call was replaced since, so that its items are not known, or where the
+    reader may not see one of them.
+    """
+    one = pair(grade.topic, grade.revision, grade.passage, kind, answer)
+    if grade.call_items is None or grade.call_place is None:
+        return one
+    size = configs.spec_of(grade.config).prompt.items_a_call
+    first = (grade.call_place - 1) // size * size + 1
+    of_call = Grade.objects.by(grade.config).filter(
+        topic=grade.topic_id,
+        passage=grade.passage_id,
+        job=grade.job_id,
+        at=grade.at,
+        call_place__range=(first, first + size - 1),
+    )
+    order = list(of_call.order_by("call_place").values_list("revision", flat=True))
+    revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk(order)
+    if len(revisions) != grade.call_items:
+        return None
+    return replace(one, items=tuple(item(revisions[pk], kind) for pk in order))
+
+
 def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
     """Return the row of a result; a failure has no rating, but a reason, an error class and the raw reply."""
     trace = result.trace
     reply = _kept(trace.reply) if trace else ""
-    cut = trace.context_chars if trace else None
     cell = (topic_id, revision_id, passage_id)
+    asked: _Asked = {"context_chars": trace.context_chars if trace else None}
+    if trace and trace.asked:
+        asked |= {"call_items": len(trace.asked), "call_place": trace.place}
     if isinstance(result, types.GradeFailure):
         return GradeRow(
             *cell,
@@ -75,7 +104,7 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
             answer=reply,
             reply=redacted(_kept(result.reason)),
             error_class=error_class(result),
-            context_chars=cut,
+            **asked,
         )
     return GradeRow(
         *cell,
@@ -85,8 +114,19 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
         reply=reply,
         confidence=result.confidence,
         expectation=result.expectation,
-        context_chars=cut,
+        **asked,
     )
+
+
+class _Asked(TypedDict, total=False):
+    context_chars: int | None
+    call_items: int
+    call_place: int | None
+
+
+def counts_as_error(result: Result) -> bool:
+    """Return whether the circuit breaker counts the result; a call that failed as a whole counts once."""
+    return ends_call(result) or error_class(result) in ("", types.ErrorClass.PARSE.value)
 
 
 def error_class(result: Result) -> str:
@@ -192,7 +232,10 @@ def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds
         done = work.chunk.size - len(work.unanswered) + len(rows)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("streak"):
-            progress.note_results(job, [row.error_class for row in rows])
+            counted = map(counts_as_error, results)
+            progress.note_results(
+                job, [row.error_class for row, counts in zip(rows, counted, strict=True) if counts]
+            )
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)
