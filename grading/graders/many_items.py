@@ -95,8 +95,9 @@ def _result(prompt: Prompt, pair: CellToGrade, lines: Sequence[Line], trace: Tra
         return failed(pair, problem, ErrorClass.PARSE, trace)
     try:
         rating, outcome = prompt.parse_line(lines[0].text)
-    except ParseFailure as error:
-        return failed(pair, f"{error} for {name}", ErrorClass.PARSE, trace)
+    except ParseFailure:
+        problem = f"the line for {name} states no {'label' if prompt.labels else 'rating'}"
+        return failed(pair, problem, ErrorClass.PARSE, trace)
     return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, trace=trace)
 
 
