@@ -1,13 +1,14 @@
 #!/usr/bin/env python
 """The whole rubric in one call beside one pair a call: how far they agree, what fails, and what it takes.
 
-    python bench/whole_rubric.py [--passages 12] [--llm SmolLM2-135M-Instruct.Q4_1] [--max-items 100]
+    python bench/whole_rubric.py [--passages 12] [--llm SmolLM2-135M-Instruct.Q4_1]
 
-Passages of the demo, drawn with a fixed seed, are asked about all questions and about all nuggets of their
-topic, both ways, with one local model. Prints of each way the calls, the tokens of the prompts and of the
-replies, the failed grades and the processor seconds (the model is loaded), and over the pairs that both ways
-rate the share with the same rating, kappa, and kappa of what covers. Then the ratio of calls, tokens and
-seconds, and by the place in the call the share that failed. `--max-items` asks fewer items of each topic.
+Passages of the demo, drawn with a fixed seed, are asked about all questions, and about all nuggets, of their
+topic with one local model: one pair a call, all in one call, and that with the option `constrained`, by which
+the model only chooses the ratings. Prints of each way the calls, the tokens of prompts and of replies, the
+failed grades and the processor seconds (the model is loaded); over the pairs that it and the first way rate
+the share with the same rating and kappa; its ratings, and their mean by the place in the call; and how many
+times its calls, tokens and seconds one pair a call takes.
 """
 
 # ruff: noqa: E402 - the project is found before it is imported
@@ -29,17 +30,15 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from bench.demo_constrained import demo_cells
-from grading.graders import GraderSpec, build, hf_model
+from grading.graders import JSON, GraderSpec, build, hf_model
 from grading.graders.base import Result
 from grading.graders.hf_causal import CausalGrader
 from grading.graders.many_items import ManyItems
 from grading.statistics.agreement import cohen_kappa, contingency
 from grading.types import CellToGrade, Grade, ItemKind
 
-WAYS = {
-    ItemKind.QUESTION: ("QuestionSelfRatedPromptWithReminder", "QuestionSelfRatedWholeRubric"),
-    ItemKind.NUGGET: ("NuggetAssignment", "NuggetAssignmentTenACall"),
-}
+ALONE = {ItemKind.QUESTION: "QuestionSelfRatedPromptWithReminder", ItemKind.NUGGET: "NuggetAssignment"}
+WHOLE = {ItemKind.QUESTION: "QuestionSelfRatedWholeRubric", ItemKind.NUGGET: "NuggetAssignmentTenACall"}
 Cell = tuple[str, str]
 
 
@@ -47,7 +46,7 @@ Cell = tuple[str, str]
 class Way:
     """What one way of asking took, and brought."""
 
-    prompt_class: str
+    name: str
     results: dict[Cell, Result]
     calls: int
     prompt_tokens: int
@@ -62,7 +61,7 @@ class Way:
     def report(self) -> None:
         failed = len(self.results) - len(self.ratings)
         print(
-            f"  {self.prompt_class}: {self.calls:,} calls, {self.prompt_tokens:,} tokens of prompts and "
+            f"  {self.name}: {self.calls:,} calls, {self.prompt_tokens:,} tokens of prompts and "
             f"{self.reply_tokens:,} of replies, {failed:,} of {len(self.results):,} failed, "
             f"{self.seconds:.1f} processor s",
             flush=True,
@@ -73,27 +72,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--passages", type=int, default=12)
     parser.add_argument("--llm", default=hf_model.SMOLLM2)
-    parser.add_argument("--max-items", type=int, default=100)
     options = parser.parse_args()
     hf_model.keep_copies_in(ROOT / ".cache" / "models")
-    for kind, prompt_classes in WAYS.items():
-        cells = sample(demo_cells(kind), options.passages, options.max_items)
+    for kind, prompt_class in WHOLE.items():
+        cells = sample(demo_cells(kind), options.passages)
         print(f"{kind}s: {len(cells)} pairs of {options.passages} passages, {options.llm}")
-        alone, whole = (graded(prompt_class, cells, options.llm) for prompt_class in prompt_classes)
-        compare(alone, whole)
+        alone = graded(ALONE[kind], cells, options.llm, constrained=False)
+        for constrained in (False, True):
+            compare(alone, graded(prompt_class, cells, options.llm, constrained=constrained))
 
 
-def sample(cells: Iterable[CellToGrade], passages: int, most: int) -> list[CellToGrade]:
-    """Return the cells of so many passages, with the first items of their topic."""
+def sample(cells: Iterable[CellToGrade], passages: int) -> list[CellToGrade]:
+    """Return the cells of so many passages."""
     by_passage: dict[Cell, list[CellToGrade]] = {}
     for cell in cells:
         by_passage.setdefault((cell.topic.query_id, cell.passage.passage_id), []).append(cell)
     drawn = random.Random(7).sample(sorted(by_passage), passages)
-    return [cell for key in drawn for cell in by_passage[key][:most]]
+    return [cell for key in drawn for cell in by_passage[key]]
 
 
-def graded(prompt_class: str, cells: list[CellToGrade], llm: str) -> Way:
-    grader = build(GraderSpec("hf_causal", llm, prompt_class, {"on_unparsable": "fail"}))
+def graded(prompt_class: str, cells: list[CellToGrade], llm: str, *, constrained: bool) -> Way:
+    options: dict[str, JSON] = {"on_unparsable": "fail", "constrained": constrained}
+    grader = build(GraderSpec("hf_causal", llm, prompt_class, options))
     caller = grader.caller if isinstance(grader, ManyItems) else grader
     assert isinstance(caller, CausalGrader)
     began = time.process_time()
@@ -107,7 +107,7 @@ def graded(prompt_class: str, cells: list[CellToGrade], llm: str) -> Way:
     ]
     tokens = caller._loaded.token_ids
     way = Way(
-        prompt_class,
+        f"{prompt_class}{', constrained' * constrained}",
         {(result.item_id, result.passage_id): result for result in results},
         len(calls),
         sum(map(len, tokens(calls, special=False))),
@@ -121,28 +121,30 @@ def graded(prompt_class: str, cells: list[CellToGrade], llm: str) -> Way:
 def compare(alone: Way, whole: Way) -> None:
     both = sorted(set(alone.ratings) & set(whole.ratings))
     pairs = [alone.ratings[key] for key in both], [whole.ratings[key] for key in both]
-    levels = sorted({*pairs[0], *pairs[1]})
     if both:
+        levels = range(max(map(max, pairs)) + 1)
         same = sum(map(int.__eq__, *pairs)) / len(both)
         kappa = float(cohen_kappa(contingency(*pairs, rows=levels, columns=levels)))
-        print(f"  of {len(both)} pairs rated both ways {same:.0%} have the same rating, kappa {kappa:.2f}")
-        for way, ratings in zip((alone, whole), pairs, strict=True):
-            print(f"    ratings of {way.prompt_class}: {dict(sorted(Counter(ratings).items()))}")
+        print(f"    of {len(both)} pairs rated both ways {same:.0%} have the same rating, kappa {kappa:.2f}")
+        print(f"    ratings one pair a call {_counts(pairs[0])}, of the whole rubric {_counts(pairs[1])}")
     else:
-        print("  no pair is rated both ways")
+        print("    no pair is rated both ways")
+    by_place: dict[int, list[int]] = {}
+    for key, rating in whole.ratings.items():
+        trace = whole.results[key].trace
+        by_place.setdefault((trace.place or 0) if trace else 0, []).append(rating)
+    means = ", ".join(f"{place}: {sum(some) / len(some):.1f}" for place, some in sorted(by_place.items()))
+    print(f"    mean rating by place in the call: {means or 'none'}")
     print(
-        f"  one pair a call takes {alone.calls / whole.calls:.1f} times the calls, "
+        f"    one pair a call takes {alone.calls / whole.calls:.1f} times the calls, "
         f"{alone.prompt_tokens / whole.prompt_tokens:.1f} times the tokens of prompts, "
-        f"{alone.seconds / whole.seconds:.1f} times the processor seconds"
+        f"{alone.seconds / whole.seconds:.1f} times the processor seconds",
+        flush=True,
     )
-    by_place: Counter[int] = Counter()
-    failed: Counter[int] = Counter()
-    for key, result in whole.results.items():
-        place = (result.trace.place or 0) if result.trace else 0
-        by_place[place] += 1
-        failed[place] += key not in whole.ratings
-    shares = ", ".join(f"{place}: {failed[place] / n:.0%}" for place, n in sorted(by_place.items()))
-    print(f"  failed by place in the call: {shares}")
+
+
+def _counts(ratings: Iterable[int]) -> dict[int, int]:
+    return dict(sorted(Counter(ratings).items()))
 
 
 if __name__ == "__main__":

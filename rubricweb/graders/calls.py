@@ -88,8 +88,8 @@ def _agreement(collection: Collection, first: GraderConfig, second: GraderConfig
         items = of_topic[0].item_ids
         values = [matrix.columns(items).ratings for matrix in of_topic]
         rated = np.logical_and(*(each >= MIN_RATING for each in values))
-        for mine, each in zip(ratings, values, strict=True):
-            mine += each[rated].tolist()
+        for number, each in enumerate(values):
+            ratings[number] += each[rated].tolist()
     if not ratings[0]:
         return None
     levels = range(max(map(max, ratings)) + 1)

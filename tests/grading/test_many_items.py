@@ -14,8 +14,9 @@ pytest.importorskip("openai")
 from grading import prompts
 from grading.graders import Connection, GraderSpec, build
 from grading.graders.base import TOKENS_A_LINE, BatchGrader, Result
-from grading.graders.many_items import calls_of
+from grading.graders.many_items import ManyItems, calls_of
 from grading.types import CellToGrade, ErrorClass, Grade, Item, ItemKind, Outcome, Passage, Topic
+from tests.grading import smollm2
 from tests.grading.servers.batches import serving_batches
 from tests.grading.servers.http import Body, Reply, serving
 from tests.grading.servers.replies import refuses, says
@@ -175,3 +176,26 @@ def test_a_batch_has_a_request_for_each_call_and_one_without_an_answer_is_left_o
         grader.close()
     assert [getattr(result, "rating", None) for result in results] == [0, 4, None]
     assert [result.item_id for result in results] == listed(requests[0])
+
+
+@pytest.mark.models
+def test_a_local_model_can_be_left_nothing_but_the_choice_of_each_rating() -> None:
+    """Each is the likeliest after all lines before it, as the model says without a cache."""
+    torch = pytest.importorskip("torch")
+    spec = GraderSpec(
+        "hf_causal", str(smollm2.folder()), QUESTIONS, {"constrained": True, "dtype": "float32"}
+    )
+    grader = build(spec)
+    assert isinstance(grader, ManyItems)
+    results = list(grader.grade(pairs(4)))
+    model, tokenizer = grader.caller._loaded.model, grader.caller._loaded.tokenizer  # type: ignore[attr-defined]
+    written, digits = results[0].trace.prompt, [tokenizer.encode(str(n))[0] for n in range(6)]  # type: ignore[union-attr]
+    for number, result in enumerate(results, 1):
+        written += f"{number}: "
+        ids = torch.tensor([tokenizer.encode(written, add_special_tokens=False)])
+        with torch.inference_mode():
+            scores = model(ids).logits[0, -1]
+        likeliest = max(range(6), key=lambda rating: float(scores[digits[rating]]))
+        assert isinstance(result, Grade)
+        assert result.rating == likeliest
+        written += f"{likeliest}\n"

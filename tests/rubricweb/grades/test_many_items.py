@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from grading.graders import registry
 from grading.types import ErrorClass, Grade, GradeFailure, ItemKind, Outcome
+from rubricweb.graders.calls import calls_compared
 from rubricweb.grades import actions, configs
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import missing_cells
@@ -130,3 +131,22 @@ def test_a_failed_call_is_one_error_to_the_circuit_breaker(job, script):
     assert job.state == "done"
     assert job.failures["counts"] == {"server": PASSAGES}
     assert GradeOfRow.objects.filter(job=job, error_class="server").count() == ITEMS * PASSAGES
+
+
+def test_the_page_of_graders_compares_it_with_one_item_a_call(collection, job, script, client_of, owner):
+    def reply(_, pair):
+        yield says(pair, lines(pair)[:-1]) if pair.items else scripted.rated(pair, 2)
+
+    script(reply)
+    work(job)
+    address = reverse("graders:graders", args=[collection.slug])
+    assert calls_compared(collection) == []
+    alone = configs.config_for("scripted", "script", "QuestionSelfRatedPromptWithReminder")
+    work(actions.start_grading(collection, by=None, configs=[alone])[0])
+    [[whole, other]] = calls_compared(collection)
+    assert (whole.grades, whole.failed, whole.price.calls) == (ITEMS * PASSAGES, PASSAGES, PASSAGES)
+    assert (other.failed, other.price.calls) == (0, ITEMS * PASSAGES)
+    rated = ITEMS * PASSAGES - PASSAGES
+    assert (other.agreement.pairs, other.agreement.same) == (rated, pytest.approx(1 / (ITEMS - 1)))
+    page = client_of(owner).get(address).content.decode()
+    assert f"25% of {rated} pairs" in page
