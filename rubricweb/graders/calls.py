@@ -18,7 +18,7 @@ from rubricweb.grades.configs import scale_of, spec_of
 from rubricweb.grades.engine.missing import asked_cells, prompt_of
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig
 from rubricweb.jobs.progress import Price
 
 
@@ -31,6 +31,12 @@ class CallsRow:
     failed: int
     price: Price
     """What all pairs of the collection take."""
+    by_place: float | None = None
+    """Correlation (-1 to 1) of the ratings with their place in the call.
+
+    About 0 unless the model rates by place, since the order is shuffled; None where each place, or each
+    rating, is the same.
+    """
     agreement: Agreement | None = None
     """With the grader of the first row; None in it, and where no pair has a rating of both."""
 
@@ -76,7 +82,24 @@ def _row(collection: Collection, config: GraderConfig, first: GraderConfig | Non
     counts = rows.aggregate(grades=Count("pk"), failed=failed)
     every = asked_cells(collection, [config], topics=collection.topics.all())
     agreement = _agreement(collection, first, config) if first else None
-    return CallsRow(config, counts["grades"], counts["failed"], price(collection, every, []), agreement)
+    takes = price(collection, every, [])
+    return CallsRow(config, counts["grades"], counts["failed"], takes, _by_place(config, rows), agreement)
+
+
+def _by_place(config: GraderConfig, grades: GradeQuerySet) -> float | None:
+    """Return `CallsRow.by_place`, counted by the database."""
+    rated = grades.filter(call_place__isnull=False, rating__gte=MIN_RATING).order_by()
+    counts = rated.values_list("call_place", "rating").annotate(number=Count("pk"))
+    table = np.array(list(counts), dtype=np.float64).reshape(-1, 3)
+    places, ratings, weights = (
+        (table[:, 0] - 1) % spec_of(config).prompt.items_a_call,
+        table[:, 1],
+        table[:, 2],
+    )
+    if len(set(places)) < 2 or len(set(ratings)) < 2:
+        return None
+    covariance = np.cov(places, ratings, fweights=weights.astype(np.int64))
+    return float(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
 
 
 def _agreement(collection: Collection, first: GraderConfig, second: GraderConfig) -> Agreement | None:
@@ -94,5 +117,5 @@ def _agreement(collection: Collection, first: GraderConfig, second: GraderConfig
         return None
     levels = range(max(map(max, ratings)) + 1)
     kappa = float(cohen_kappa(contingency(*ratings, rows=levels, columns=levels)))
-    same = float(np.mean(np.equal(*ratings)))
+    same = float(np.mean(np.equal(ratings[0], ratings[1])))
     return Agreement(len(ratings[0]), same, None if np.isnan(kappa) else kappa)
