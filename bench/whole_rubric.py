@@ -103,7 +103,7 @@ def graded(prompt_class: str, cells: list[CellToGrade], llm: str, *, constrained
     calls = [
         result.trace.prompt
         for result in results
-        if result.trace and (not result.trace.asked or result.trace.asked[0] == result.item_id)
+        if result.trace and (not result.trace.call_items or result.trace.call_items[0] == result.item_id)
     ]
     tokens = caller._loaded.token_ids
     way = Way(

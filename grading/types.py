@@ -145,7 +145,7 @@ class Trace:
     reply: str
     context_chars: int | None = None
     """Characters of the passage that the model saw, if it had to be cut; else None."""
-    asked: tuple[str, ...] = ()
+    call_items: tuple[str, ...] = ()
     """The item ids of a call about several items, in the order asked; `reply` is what concerns this one."""
     place: int | None = None
     """Place of the item, from 1, among all that were asked of its passage at once."""

@@ -36,10 +36,10 @@ class Call:
         """The pair by which a back-end asks, whose item stands for all of them."""
         items = tuple(pair.item for pair in self.pairs)
         text = "\n".join(item.text for item in items)
-        return replace(self.pairs[0], item=Item(_digest(self.asked), items[0].kind, text), items=items)
+        return replace(self.pairs[0], item=Item(_digest(self.item_ids), items[0].kind, text), items=items)
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def item_ids(self) -> tuple[str, ...]:
         return tuple(pair.item.item_id for pair in self.pairs)
 
 
@@ -59,7 +59,7 @@ def calls_of(prompt: Prompt, pairs: Iterable[CellToGrade]) -> list[Call]:
 
 def ends_call(result: Result) -> bool:
     """Return whether no further result of the same call follows."""
-    return not result.trace or not result.trace.asked or result.item_id == result.trace.asked[-1]
+    return not result.trace or not result.trace.call_items or result.item_id == result.trace.call_items[-1]
 
 
 def _place(prompt: Prompt, pair: CellToGrade) -> str:
@@ -109,7 +109,7 @@ def _unread(reply: Grade) -> str:
 
 def _trace(call: Call, number: int, reply: Result, raw: str) -> Trace:
     whole = reply.trace or Trace("", "")
-    return replace(whole, reply=raw, asked=call.asked, place=call.first + number - 1)
+    return replace(whole, reply=raw, call_items=call.item_ids, place=call.first + number - 1)
 
 
 class ManyItems:
@@ -154,10 +154,10 @@ class ManyItemsBatch(ManyItems):
     caller: BatchGrader
 
     def find(self, pairs: Sequence[CellToGrade], salt: str = "") -> str:
-        return self.caller.find(self._asked(pairs), salt)
+        return self.caller.find(self._call_pairs(pairs), salt)
 
     def send(self, pairs: Sequence[CellToGrade], salt: str = "") -> str:
-        return self.caller.send(self._asked(pairs), salt)
+        return self.caller.send(self._call_pairs(pairs), salt)
 
     def state(self, batch: str) -> BatchState:
         return self.caller.state(batch)
@@ -169,7 +169,7 @@ class ManyItemsBatch(ManyItems):
     def cancel(self, batch: str) -> None:
         self.caller.cancel(batch)
 
-    def _asked(self, pairs: Sequence[CellToGrade]) -> list[CellToGrade]:
+    def _call_pairs(self, pairs: Sequence[CellToGrade]) -> list[CellToGrade]:
         fitting = (pair for pair in pairs if not misfit(self._prompt, pair))
         return [call.pair for call in calls_of(self._prompt, fitting)]
 

@@ -116,9 +116,9 @@ def _prompt(grade: Grade, items: dict[int, Item]) -> str:
         return ""
     cell = (grade.revision_id, grade.passage_id)
     answer = answers_for(grade.config, *([pk] for pk in cell)).get(cell)
-    pair = chunks.pair_asked(grade, _kind(grade, items), answer)
-    cut = grade.context_chars
-    return prompt.render(pair, None if cut is None else pair.passage.text[:cut]) if pair else ""
+    pair = chunks.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items), answer)
+    whole, cut = chunks.with_call(grade, pair), grade.context_chars
+    return prompt.render(whole, None if cut is None else pair.passage.text[:cut]) if whole else ""
 
 
 def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:

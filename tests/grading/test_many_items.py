@@ -69,7 +69,7 @@ def test_a_whole_rubric_is_one_call_and_each_line_a_grade() -> None:
         assert isinstance(grade, Grade)
         assert (grade.rating, grade.outcome) == (RATINGS[item], Outcome.NUMERIC)
         assert grade.trace is not None
-        assert (grade.trace.asked, grade.trace.place) == (tuple(order), place)
+        assert (grade.trace.call_items, grade.trace.place) == (tuple(order), place)
         assert grade.trace.reply.strip() == f"{place}: {RATINGS[item]}"
 
 
@@ -151,7 +151,7 @@ def test_what_is_left_of_a_passage_is_asked_in_the_same_calls() -> None:
     for gone in range(3):
         left = [call for number, call in enumerate(calls) if number != gone]
         mixed = list(chain.from_iterable(reversed(call.pairs) for call in reversed(left)))
-        assert {call.asked for call in calls_of(prompt, mixed)} == {call.asked for call in left}
+        assert {call.item_ids for call in calls_of(prompt, mixed)} == {call.item_ids for call in left}
 
 
 def test_an_item_of_another_kind_fails_alone() -> None:

@@ -63,15 +63,14 @@ def pair(
     return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
 
 
-def pair_asked(grade: Grade, kind: types.ItemKind, answer: str | None = None) -> types.CellToGrade | None:
-    """Return the pair of a grade as its grader took it, with all items of its call in the order asked.
+def with_call(grade: Grade, alone: types.CellToGrade) -> types.CellToGrade | None:
+    """Return the pair of a grade, `alone`, with all items of its call in the order asked, if it has others.
 
     None where another grade of the call was replaced since, so that its items are not known, or where the
     reader may not see one of them.
     """
-    one = pair(grade.topic, grade.revision, grade.passage, kind, answer)
     if grade.call_items is None or grade.call_place is None:
-        return one
+        return alone
     size = configs.spec_of(grade.config).prompt.items_a_call
     first = (grade.call_place - 1) // size * size + 1
     of_call = Grade.objects.by(grade.config).filter(
@@ -85,7 +84,7 @@ def pair_asked(grade: Grade, kind: types.ItemKind, answer: str | None = None) ->
     revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk(order)
     if len(revisions) != grade.call_items:
         return None
-    return replace(one, items=tuple(item(revisions[pk], kind) for pk in order))
+    return replace(alone, items=tuple(item(revisions[pk], alone.item.kind) for pk in order))
 
 
 def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
@@ -93,9 +92,9 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
     trace = result.trace
     reply = _kept(trace.reply) if trace else ""
     cell = (topic_id, revision_id, passage_id)
-    asked: _Asked = {"context_chars": trace.context_chars if trace else None}
-    if trace and trace.asked:
-        asked |= {"call_items": len(trace.asked), "call_place": trace.place}
+    seen: _Seen = {"context_chars": trace.context_chars if trace else None}
+    if trace and trace.call_items:
+        seen |= {"call_items": len(trace.call_items), "call_place": trace.place}
     if isinstance(result, types.GradeFailure):
         return GradeRow(
             *cell,
@@ -104,7 +103,7 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
             answer=reply,
             reply=redacted(_kept(result.reason)),
             error_class=error_class(result),
-            **asked,
+            **seen,
         )
     return GradeRow(
         *cell,
@@ -114,11 +113,11 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
         reply=reply,
         confidence=result.confidence,
         expectation=result.expectation,
-        **asked,
+        **seen,
     )
 
 
-class _Asked(TypedDict, total=False):
+class _Seen(TypedDict, total=False):
     context_chars: int | None
     call_items: int
     call_place: int | None

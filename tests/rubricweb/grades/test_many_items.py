@@ -90,7 +90,8 @@ def test_each_line_is_a_grade_with_its_place_and_a_bad_one_fails_alone(job, scri
     assert set(rows.values_list("call_items", flat=True)) == {ITEMS}
     assert all(row.rating == row.call_place for row in rows.exclude(outcome="failed"))
     first = failed.first()
-    asked = chunks.pair_asked(first, ItemKind.QUESTION)
+    pair = chunks.pair(first.topic, first.revision, first.passage, ItemKind.QUESTION)
+    asked = chunks.with_call(first, pair)
     assert [item.item_id for item in asked.items][-1] == first.revision.uid
     page = (
         client_of(owner)
