@@ -96,7 +96,7 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert f"The grades here are by <strong>{imported}</strong>." in words
     assert "The chosen grader, word overlap, has <strong>12</strong> to grade, about 1 s (guess)." in words
     assert "Grade 12 pairs <kbd" in words
-    assert "2 items have only ids. Add the text, so that graders and people can rate them." in words
+    assert "2 items have only ids; nobody can rate them until the text is known." in words
 
 
 def test_a_bank_that_nobody_graded_shows_no_grades_of_another(
