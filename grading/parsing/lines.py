@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-_NAME = r"(?:(?:item|question|nugget|key\s+fact|fact|q|n|no)\.?\s*)?"
+_NAME = r"(?:(?:item|question|nugget|key\s+fact|fact|q|n|no)\.?\s*+)?"
 _SEPARATOR = r"(?:[:\uff1a=|)\]]|\.(?![0-9])|->|\u2192|[-\u2013\u2014](?=\s)|\t)"
 _LINE = re.compile(
-    rf"[\s>*_`|\u2022+-]*[(\[]?{_NAME}#?\s*(?P<number>[0-9]{{1,3}})(?P<close>[*_`\])]*)\s*"
+    rf"[\s>*_`|\u2022+-]*+[(\[]?{_NAME}#?\s*+(?P<number>[0-9]{{1,3}})(?P<close>[*_`\])]*)\s*"
     rf"(?:{_SEPARATOR})(?P<text>.*)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -23,7 +23,7 @@ _AROUND = " \t*_`|\"'"
 _AFTER_ECHO = f"{_AROUND}:.?!=>\u2192\u2013\u2014-"
 _FENCE = re.compile(r"\s*```\w*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 _NUMBER_KEYS = frozenset({"item", "number", "no", "id", "index", "question", "nugget", "n"})
-_NUMBER = re.compile(rf"\s*{_NAME}#?\s*([0-9]{{1,3}})\s*", re.IGNORECASE)
+_NUMBER = re.compile(rf"\s*+{_NAME}#?\s*+([0-9]{{1,3}})\s*", re.IGNORECASE)
 
 
 class Line(NamedTuple):
@@ -48,11 +48,19 @@ class NumberedReply(NamedTuple):
 def numbered_lines(reply: str, items: Sequence[str]) -> NumberedReply:
     r"""Return the lines of a reply about these items, in the order of the reply.
 
-    A number that is no item's, or comes twice, is for whoever asked to judge.
+    A number that is no item's, or comes twice, is for whoever asked to judge. About one item alone the reply
+    need not have its number.
 
     >>> [line[:2] for line in numbered_lines("2: 0\n1: 4", ["Why?", "When?"]).lines]
     [(2, '0'), (1, '4')]
     """
+    read = _read(reply, items)
+    if len(items) == 1 and all(line.number != 1 for line in read.lines):
+        return NumberedReply((Line(1, reply.strip(), reply),), "")
+    return read
+
+
+def _read(reply: str, items: Sequence[str]) -> NumberedReply:
     if (in_json := _in_json(reply, len(items))) is not None:
         return NumberedReply(tuple(in_json), reply)
     rest: list[str] = []

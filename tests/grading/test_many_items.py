@@ -131,6 +131,13 @@ def test_a_call_without_a_reply_fails_each_of_its_pairs(reply: Reply, error_clas
     assert {getattr(result, "error_class", None) for result in results.values()} == {error_class}
 
 
+@pytest.mark.parametrize("written", ["4", "1: 4", "Rating: 4", "4: mostly relevant", '{"rating": 4}', "[4]"])
+def test_a_reply_about_one_item_alone_needs_no_number(written: str) -> None:
+    results, [body] = graded(lambda _: written, pairs(1))
+    assert [getattr(result, "rating", None) for result in results.values()] == [4]
+    assert body["max_tokens"] == 64 + TOKENS_A_LINE
+
+
 def test_nuggets_are_asked_ten_a_call_and_labels_are_read() -> None:
     labels = ("support", "Partial support", "not_support")
     results, asked = graded(
