@@ -121,6 +121,8 @@ class Grade(TypedDict):
     answer: str
     confidence: float | None
     expectation: float | None
+    call_items: int | None
+    call_place: int | None
     at: str
 
 

@@ -72,6 +72,12 @@ class GradeSerializer(serializers.Serializer[Grade]):
     answer = serializers.CharField()
     confidence = serializers.FloatField(allow_null=True)
     expectation = serializers.FloatField(allow_null=True)
+    call_items = serializers.IntegerField(
+        allow_null=True, help_text="Items of its call; null where it asked one."
+    )
+    call_place = serializers.IntegerField(
+        allow_null=True, help_text="Its place, from 1, among all items asked of the passage."
+    )
     at = serializers.DateTimeField()
 
 
