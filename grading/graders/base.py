@@ -23,7 +23,9 @@ PROMPT = "prompt"
 """The option that holds an own prompt, as written by `prompts.as_options`."""
 ANSWERS_BY = "answers_by"
 """The option that names, by fingerprint, the grader whose answers are verified."""
-_NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY, ATTEMPT)
+PLUGIN = "plugin"
+"""The option that names the distribution, with its version, whose back-end or prompt it is."""
+_NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY, ATTEMPT, PLUGIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class GraderSpec:
     llm: str
     prompt_class: str
     options: Mapping[str, JSON] = field(default_factory=dict, hash=False)
-    """Settings of the back-end, and PROMPT, ANSWERS_BY and ATTEMPT; what is left out has its default."""
+    """Settings of the back-end, and PROMPT, ANSWERS_BY, ATTEMPT and PLUGIN; the rest has its default."""
 
     @property
     def prompt(self) -> Prompt:

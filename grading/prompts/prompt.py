@@ -87,6 +87,8 @@ class Prompt:
     """The most items that one call asks about; more than 1 with rule LINES only."""
     summary: str = ""
     """What the model is asked, for whoever chooses a prompt; empty in those that a collection wrote."""
+    plugin: str = ""
+    """The distribution that brings it, with its version; empty for those of this package."""
 
     @property
     def prompt_id(self) -> str:
