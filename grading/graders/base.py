@@ -104,6 +104,18 @@ class Grader(Protocol):
         ...
 
 
+TOKENS_A_LINE = 12
+"""Tokens that a call about several items may write for each, on top of `max_new_tokens`.
+
+Part of what a grade means, like the defaults of options: it must not change.
+"""
+
+
+def tokens_of_lines(pair: CellToGrade) -> int:
+    """Return how many tokens more than `max_new_tokens` the reply may have; 0 for a call about one item."""
+    return TOKENS_A_LINE * len(pair.items)
+
+
 @dataclass(frozen=True, slots=True)
 class BatchState:
     """How far a batch is."""

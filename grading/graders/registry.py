@@ -28,6 +28,7 @@ from grading.graders.backend_options import (
 )
 from grading.graders.base import PLUGIN, Grader, GraderSpec
 from grading.graders.connection import Connection
+from grading.graders.many_items import in_calls
 from grading.graders.panel import PANEL, PANEL_PROMPT, PanelOptions
 from grading.prompts import Prompt
 
@@ -295,7 +296,8 @@ def build(spec: GraderSpec, connection: Connection | None = None) -> Grader:
             "grade anew with that"
         )
     make = _load(backend)
-    return make(spec, connection) if backend.needs_server else make(spec)
+    grader = make(spec, connection) if backend.needs_server else make(spec)
+    return in_calls(grader) if spec.prompt.items_a_call > 1 else grader
 
 
 def _load(backend: Backend) -> Callable[..., Grader]:

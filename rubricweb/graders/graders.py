@@ -28,6 +28,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.graders import dry_runs, prompts
 from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.calls import calls_compared
 from rubricweb.graders.choices import (
     CardState,
     GraderCard,
@@ -186,6 +187,7 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
         **prompts.listed(collection),
         **kept_context(collection),
         **panels_context(collection),
+        "compared_calls": [] if request.htmx else calls_compared(collection),
     }
     if not form.is_bound or (has_sent and form.is_valid()):
         context["consequence"] = _consequence(collection, form, workers)

@@ -73,6 +73,12 @@ class GradeSerializer(serializers.Serializer[Grade]):
     answer = serializers.CharField()
     confidence = serializers.FloatField(allow_null=True)
     expectation = serializers.FloatField(allow_null=True)
+    call_items = serializers.IntegerField(
+        allow_null=True, help_text="Items of its call; null where it asked one."
+    )
+    call_place = serializers.IntegerField(
+        allow_null=True, help_text="Its place, from 1, among all items asked of the passage."
+    )
     at = serializers.DateTimeField()
 
 
@@ -205,6 +211,7 @@ class JobScope(serializers.Serializer[Any]):
 
 class PriceDocument(serializers.Serializer[Price]):
     cells = serializers.IntegerField()
+    calls = serializers.IntegerField(allow_null=True, help_text="Of models; null where none is asked.")
     tokens = serializers.IntegerField(allow_null=True, help_text="Estimated; null where no model reads.")
     seconds = serializers.ListField(
         child=serializers.FloatField(),
