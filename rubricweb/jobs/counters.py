@@ -28,14 +28,16 @@ COUNTERS = {
 
 def note_graded(grader: str, errors: Mapping[str, int]) -> None:
     """Count pairs of a grader by the class of their error, which is empty for a grade."""
-    failed = {("failed_cells", grader, error): count for error, count in errors.items() if error}
-    _note({("cells", grader): sum(errors.values()), **failed})
+    counts: dict[tuple[str, ...], float] = {("cells", grader): sum(errors.values())}
+    counts |= {("failed_cells", grader, error): count for error, count in errors.items() if error}
+    _note(counts)
 
 
 def note_tokens(model: str, read: float, written: float, dollars: float | None) -> None:
     """Count what calls of a model took; `dollars` is None where no price is known."""
-    tokens = {("tokens", model, "read"): round(read), ("tokens", model, "written"): round(written)}
-    _note({**tokens, ("dollars", model): dollars or 0.0})
+    counts: dict[tuple[str, ...], float] = {("dollars", model): dollars or 0.0}
+    counts |= {("tokens", model, "read"): round(read), ("tokens", model, "written"): round(written)}
+    _note(counts)
 
 
 def _note(counts: Mapping[tuple[str, ...], float]) -> None:
