@@ -276,10 +276,6 @@ def _findings(value: Any) -> None:
     files.findings_from_json(value)
 
 
-def _rules(value: Any) -> None:
-    rules_from_json(value)
-
-
 def _prompt(value: Any) -> None:
     prompts.from_options("Own", value)
 
@@ -333,7 +329,7 @@ JSON: dict[str, Check] = {
     "releases.Release.left_out": fits(list[str]),
     "releases.Release.names": fits(MadeNames),
     "releases.Release.still_named": fits(list[str]),
-    "submissions.Call.rules": _rules,
+    "submissions.Call.rules": rules_from_json,
     "submissions.Submission.findings": _findings,
     "support.LabelledAnswer.labels": fits(list[list[SupportLabel]]),
     "support.LabelledAnswer.foreign": fits(dict[str, Any]),
