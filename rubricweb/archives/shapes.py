@@ -39,7 +39,6 @@ Number = int | float
 Scalar = str | int | float | bool | None
 SupportLabel = Annotated[int, Meta(ge=-1, le=2)]
 DAY = r"\A\d{4}-\d{2}-\d{2}\Z"
-Range = tuple[Key, Key, Key]
 ERRORS = (
     *(msgspec.ValidationError, GradingError, RecursionError),
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
@@ -141,6 +140,7 @@ class CardRating(Exact):
     cells: Count
     people: Estimated
     reached: Estimated
+    label: int | None = None
 
 
 class CardBias(Exact):
@@ -158,8 +158,14 @@ class CardGroups(Exact):
     alpha: Number
 
 
+class CardLabels(Exact):
+    by_grade: list[CardRating] = msgspec.field(default_factory=list)
+    orders: dict[str, Number | str | Estimated] | None = None
+    reason: str = ""
+
+
 class Card(Exact):
-    """What `calibration.documents` writes."""
+    """What `calibration_cards.document_of` writes; older cards lack what may be None."""
 
     sample: CardSample
     level: Number
@@ -172,7 +178,7 @@ class Card(Exact):
     by_length: list[CardBias]
     by_runs: list[CardBias]
     groups: CardGroups | None = None
-    """Older cards compared no groups."""
+    labels: CardLabels | None = None
 
 
 class PoolRule(Exact):
@@ -261,7 +267,7 @@ def _import_options(value: Any) -> None:
 
 
 def _added(value: Any) -> None:
-    msgspec.convert(value, _by(kinds(), Range))
+    msgspec.convert(value, _by(kinds(), tuple[Key, Key, Key]))
 
 
 def _findings(value: Any) -> None:

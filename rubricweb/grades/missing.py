@@ -245,7 +245,7 @@ def missing_context(
         "collection": collection,
         "scope": scope,
         "gap": gap,
-        "look_at": _look_at(page, gap),
+        "look_at": _look_at(page, gap, raters.pressed_configs(collection)),
         "may_grade": roles.holds(request.user, collection, roles.TO_GRADE),
         "may_start": roles.holds(request.user, collection, roles.role_to_grade(collection)),
         "next": page,
@@ -253,11 +253,14 @@ def missing_context(
     }
 
 
-def _look_at(page: str, gap: monitor.Gap) -> str:
-    """Return the address of grades made here, if the page shows others by default; else ""."""
+def _look_at(page: str, gap: monitor.Gap, pressed: frozenset[int]) -> str:
+    """Return the address of grades made here, if the page shows others by default; else "".
+
+    Those who pressed Re-grade last, for the graders in `pressed`, see these by default.
+    """
     path, _, query = page.partition("?")
     address = QueryDict(query, mutable=True)
-    if gap.regraded is None or address.get("grader"):
+    if gap.regraded is None or address.get("grader") or gap.regraded.pk in pressed:
         return ""
     for name in ("page", "at", "min_grade"):
         address.pop(name, None)

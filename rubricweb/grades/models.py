@@ -332,6 +332,9 @@ class Grade(models.Model):
     """Mean of the grader's distribution over the ratings, where the back-end has one."""
     context_chars = models.PositiveIntegerField(null=True)
     """Characters of the passage that the model saw, where it had to be cut."""
+    call_items = models.PositiveSmallIntegerField(null=True)
+    call_place = models.PositiveSmallIntegerField(null=True)
+    """Number of items of its call; place, from 1, among all asked of its passage; None where it asked one."""
     job = models.ForeignKey(
         GradingJob, models.SET_NULL, null=True, related_name="grades", db_index=False, db_constraint=False
     )
@@ -342,10 +345,7 @@ class Grade(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=("config", "revision", "passage"), name="grade_unique_per_config"),
-            models.CheckConstraint(
-                condition=Q(rating__isnull=True) | IS_RATING,
-                name="rating_within_scale",
-            ),
+            models.CheckConstraint(condition=Q(rating__isnull=True) | IS_RATING, name="rating_within_scale"),
             models.CheckConstraint(
                 condition=~Q(outcome=Outcome.FAILED.value) | Q(rating__isnull=True),
                 name="failed_grade_has_no_rating",

@@ -35,6 +35,8 @@ class GradeRow(NamedTuple):
     confidence: float | None = None
     expectation: float | None = None
     context_chars: int | None = None
+    call_items: int | None = None
+    call_place: int | None = None
     reply_block_id: int | None = None
     """Left empty: `save_grades` and the others put long replies into blocks."""
 

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypedDict
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -21,6 +22,7 @@ from grading import types
 from grading.errors import GradingError, TryLater
 from grading.graders import Grader, GraderSpec, registry
 from grading.graders.base import BatchGrader
+from grading.graders.many_items import ends_call
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.core.redaction import redacted
@@ -66,12 +68,38 @@ def _has_words(config: GraderConfig, passage: Passage) -> bool:
     return panels.is_panel(config) or bool(passage.text.strip())
 
 
+def with_call(grade: Grade, alone: types.CellToGrade) -> types.CellToGrade | None:
+    """Return the pair of a grade, `alone`, with all items of its call in the order asked, if it has others.
+
+    None where another grade of the call was replaced since, so that its items are not known, or where the
+    reader may not see one of them.
+    """
+    if grade.call_items is None or grade.call_place is None:
+        return alone
+    size = configs.spec_of(grade.config).prompt.items_a_call
+    first = (grade.call_place - 1) // size * size + 1
+    of_call = Grade.objects.by(grade.config).filter(
+        topic=grade.topic_id,
+        passage=grade.passage_id,
+        job=grade.job_id,
+        at=grade.at,
+        call_place__range=(first, first + size - 1),
+    )
+    order = list(of_call.order_by("call_place").values_list("revision", flat=True))
+    revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk(order)
+    if len(revisions) != grade.call_items:
+        return None
+    return replace(alone, items=tuple(item(revisions[pk], alone.item.kind) for pk in order))
+
+
 def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
     """Return the row of a result; a failure has no rating, but a reason, an error class and the raw reply."""
     trace = result.trace
     reply = _kept(trace.reply) if trace else ""
-    cut = trace.context_chars if trace else None
     cell = (topic_id, revision_id, passage_id)
+    seen: _Seen = {"context_chars": trace.context_chars if trace else None}
+    if trace and trace.call_items:
+        seen |= {"call_items": len(trace.call_items), "call_place": trace.place}
     if isinstance(result, types.GradeFailure):
         return GradeRow(
             *cell,
@@ -80,7 +108,7 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
             answer=reply,
             reply=redacted(_kept(result.reason)),
             error_class=error_class(result),
-            context_chars=cut,
+            **seen,
         )
     return GradeRow(
         *cell,
@@ -90,8 +118,19 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
         reply=reply,
         confidence=result.confidence,
         expectation=result.expectation,
-        context_chars=cut,
+        **seen,
     )
+
+
+class _Seen(TypedDict, total=False):
+    context_chars: int | None
+    call_items: int
+    call_place: int | None
+
+
+def counts_as_error(result: Result) -> bool:
+    """Return whether the circuit breaker counts the result; a call that failed as a whole counts once."""
+    return ends_call(result) or error_class(result) in ("", types.ErrorClass.PARSE.value)
 
 
 def error_class(result: Result) -> str:
@@ -204,7 +243,7 @@ def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds
         done = work.chunk.size - len(work.unanswered) + len(results)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("streak"):
-            progress.note_results(job, [row.error_class for row in rows])
+            progress.note_results(job, map(error_class, filter(counts_as_error, results)))
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)

@@ -288,7 +288,7 @@ def _correlations(
         judged = judgment_table(pool, measure, level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
         correlations.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
-    for official in official_boards(spec.collection):
+    for official in official_boards(spec.collection, spec.runs):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
         scores, over = _official_scores(spec, pool, official)
         agreement = _correlation(against, f"{official.kind}{over}", ours, scores)
@@ -304,7 +304,7 @@ def _official_scores(
     if spec.is_of_all_topics:
         return official.scores, ""
     query_ids = [topic.query_id for topic in pool.topics]
-    on_topics = with_topics(spec.collection, official).scores_on(query_ids)
+    on_topics = with_topics(spec.collection, official, spec.runs).scores_on(query_ids)
     return (on_topics, "") if on_topics else (official.scores, ", over all its topics")
 
 

@@ -151,6 +151,8 @@ class Command(OperatorCommand):
             self._say(
                 f"Of them {later:,} verify answers that are extracted first; fewer if an extraction fails."
             )
+        if cost.calls is not None and cost.calls != cost.cells:
+            self._say(f"{cost.calls:,} calls, each about several items of a passage.")
         if cost.tokens is not None:
             self._say(f"About {cost.tokens:,} input tokens, estimated from the characters.")
         if cost.dollars is not None:
