@@ -245,7 +245,7 @@ def missing_context(
         "collection": collection,
         "scope": scope,
         "gap": gap,
-        "look_at": _look_at(page, gap, raters.pressed_configs(collection)),
+        "look_at": _look_at(page, gap, selectors.pressed_configs(collection)),
         "may_grade": roles.holds(request.user, collection, roles.TO_GRADE),
         "may_start": roles.holds(request.user, collection, roles.role_to_grade(collection)),
         "next": page,
