@@ -36,7 +36,6 @@ Count = Annotated[int, Meta(ge=0, le=2**31)]
 Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Number = int | float
 Scalar = str | int | float | bool | None
-SupportLabel = Annotated[int, Meta(ge=-1, le=2)]
 DAY = r"\A\d{4}-\d{2}-\d{2}\Z"
 ERRORS = (
     *(msgspec.ValidationError, GradingError, RecursionError),
@@ -330,7 +329,7 @@ JSON: dict[str, Check] = {
     "releases.Release.still_named": fits(list[str]),
     "submissions.Call.rules": rules_from_json,
     "submissions.Submission.findings": _findings,
-    "support.LabelledAnswer.labels": fits(list[list[SupportLabel]]),
+    "support.LabelledAnswer.labels": fits(list[list[Annotated[int, Meta(ge=-1, le=2)]]]),
     "support.LabelledAnswer.foreign": fits(dict[str, Any]),
     "systems.SystemChunk.replies": fits(dict[str, list[str]]),
     "systems.SystemChunk.result": _made,
