@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from uuid import uuid4
 
 import factory
 from django.utils import timezone
@@ -21,6 +22,8 @@ from rubricweb.campaigns.leases import LEAST_HELD, top_up
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Response, Run, Topic
 from rubricweb.grades.configs import config_for
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import move_stamp
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import save_grades
 from rubricweb.submissions.models import Call
@@ -206,6 +209,28 @@ def grade(
     save_grades(config, [row])
 
 
+def grades(config: GraderConfig, cells: Iterable[tuple[Item, Passage, int | None]]) -> None:
+    """Store the ratings of many cells together, in a tenth of the time of `grade`; None is a failed one."""
+    rows = [
+        Grade(config=config, topic_id=item.topic_id, revision_id=item.revision_id, passage=passage,
+              rating=rating, outcome="failed" if rating is None else "numeric")
+        for item, passage, rating in cells
+    ]  # fmt: skip
+    save_grades(config, rows)
+
+
+def rate(cells: Iterable[tuple[Item, Passage, int]], *, by: User, draw: int | None = None) -> None:
+    """Save a person's first ratings of many cells together, as `rate_cell` saves each."""
+    rows = [
+        HumanGrade(topic_id=item.topic_id, revision_id=item.revision_id, passage=passage, by=by, number=1,
+                   rating=rating, how=HumanGrade.How.GRID, draw_id=draw, uid=uuid4())
+        for item, passage, rating in cells
+    ]  # fmt: skip
+    HumanGrade.objects.bulk_create(rows)
+    for topic_id in {row.topic_id for row in rows}:
+        move_stamp(topic_id)
+
+
 def pooled(topic: Topic, passages: int) -> list[Passage]:
     """The topic's pool: d0, d1 and so on."""
     found = [PassageFactory(collection=topic.collection, doc_id=f"d{n}") for n in range(passages)]
@@ -252,10 +277,14 @@ def graded(
 def gradable(collection: Collection, *, topics: int = 2, passages: int = 5, items: int = 3) -> Bank:
     """A bank named main whose items can all be graded: every topic has its own pool and questions."""
     bank = BankFactory(collection=collection)
-    for topic in TopicFactory.create_batch(topics, collection=collection):
-        PooledFactory.create_batch(passages, topic=topic)
-        for number in range(items):
-            ItemFactory(bank=bank, topic=topic, text=f"{QUESTIONS[number % len(QUESTIONS)]} ({number})")
+    made = Topic.objects.bulk_create(TopicFactory.build_batch(topics, collection=collection))
+    pools = [row for topic in made for row in PooledFactory.build_batch(passages, topic=topic)]
+    Passage.objects.bulk_create([row.passage for row in pools])
+    Pooled.objects.bulk_create(pools)
+    texts = [f"{QUESTIONS[number % len(QUESTIONS)]} ({number})" for number in range(items)]
+    asked = [ItemFactory.build(bank=bank, topic=topic, text=text) for topic in made for text in texts]
+    ItemRevision.objects.bulk_create([item.revision for item in asked])
+    Item.objects.bulk_create(asked)
     return bank
 
 

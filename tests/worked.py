@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rubricweb.banks.models import Bank, Item
-from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.corpus.models import Collection, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.grades.models import GraderConfig
 from tests import factories
 
@@ -61,20 +61,57 @@ def worked(collection: Collection) -> Worked:
     collection.save(update_fields=["shows_run_tags"])
     bank = factories.BankFactory(collection=collection)
     made = Worked(collection, bank, factories.lexical_config(), {}, {}, {})
-    for position, (query_id, doc_ids) in enumerate(POOLS.items()):
-        topic = factories.TopicFactory(collection=collection, query_id=query_id, position=position)
-        made.topics[query_id] = topic
-        for doc_id in doc_ids:
-            made.passages[doc_id] = factories.PassageFactory(collection=collection, doc_id=doc_id)
-            factories.PooledFactory(topic=topic, passage=made.passages[doc_id])
-        texts = ASKED.get(query_id, ())
-        made.items[query_id] = [factories.ItemFactory(bank=bank, topic=topic, text=text) for text in texts]
-        _grade(made, query_id)
-    for run_tag, rankings in RANKED.items():
-        run = factories.RunFactory(collection=collection, run_tag=run_tag)
-        for query_id, doc_ids in rankings.items():
-            factories.RankingFactory(run=run, topic=made.topics[query_id], doc_ids=list(doc_ids))
+    _pool(made)
+    _ask(made)
+    factories.grades(
+        made.config,
+        [
+            (item, made.passages[doc_id], rating)
+            for query_id, doc_ids in POOLS.items()
+            for doc_id in doc_ids
+            for item, rating in zip(made.items[query_id], RATINGS.get(doc_id, ()), strict=True)
+        ],
+    )
+    _rank(made)
     return made
+
+
+def _pool(made: Worked) -> None:
+    """Make topics, passages and pools; together, as each of the rows below, which is three times as quick."""
+    for position, query_id in enumerate(POOLS):
+        made.topics[query_id] = factories.TopicFactory.build(
+            collection=made.collection, query_id=query_id, position=position
+        )
+    Topic.objects.bulk_create(made.topics.values())
+    pooled = []
+    for query_id, doc_ids in POOLS.items():
+        for doc_id in doc_ids:
+            passage = factories.PassageFactory.build(collection=made.collection, doc_id=doc_id)
+            pooled.append(factories.PooledFactory.build(topic=made.topics[query_id], passage=passage))
+            made.passages[doc_id] = passage
+    Passage.objects.bulk_create(made.passages.values())
+    Pooled.objects.bulk_create(pooled)
+
+
+def _ask(made: Worked) -> None:
+    for query_id, topic in made.topics.items():
+        texts = ASKED.get(query_id, ())
+        made.items[query_id] = [
+            factories.ItemFactory.build(bank=made.bank, topic=topic, text=text) for text in texts
+        ]
+    items = [item for of_topic in made.items.values() for item in of_topic]
+    ItemRevision.objects.bulk_create([item.revision for item in items])
+    Item.objects.bulk_create(items)
+
+
+def _rank(made: Worked) -> None:
+    runs = {tag: factories.RunFactory.build(collection=made.collection, run_tag=tag) for tag in RANKED}
+    Run.objects.bulk_create(runs.values())
+    Ranking.objects.bulk_create(
+        factories.RankingFactory.build(run=runs[tag], topic=made.topics[query_id], doc_ids=list(doc_ids))
+        for tag, rankings in RANKED.items()
+        for query_id, doc_ids in rankings.items()
+    )
 
 
 def judge(made: Worked) -> None:
@@ -82,10 +119,3 @@ def judge(made: Worked) -> None:
     for query_id, labels in JUDGED.items():
         for doc_id, relevance in labels.items():
             factories.JudgmentFactory(topic=made.topics[query_id], doc_id=doc_id, relevance=relevance)
-
-
-def _grade(made: Worked, query_id: str) -> None:
-    for doc_id in POOLS[query_id]:
-        for item, rating in zip(made.items[query_id], RATINGS.get(doc_id, ()), strict=True):
-            outcome = "numeric" if rating is not None else "failed"
-            factories.grade(made.config, item, made.passages[doc_id], rating, outcome)

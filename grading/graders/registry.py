@@ -28,6 +28,8 @@ from grading.graders.backend_options import (
 )
 from grading.graders.base import PLUGIN, Grader, GraderSpec
 from grading.graders.connection import Connection
+from grading.graders.many_items import in_calls
+from grading.graders.panel import PANEL, PANEL_PROMPT, PanelOptions
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
@@ -204,6 +206,17 @@ BACKENDS: dict[str, Backend] = {
             price_share=0.5,
             takes=ReplyOptions,
         ),
+        Backend(
+            name=PANEL,
+            label="Panel of graders (no model)",
+            target="grading.graders.panel:PanelGrader",
+            prompt_classes=(PANEL_PROMPT,),
+            needs_model=False,
+            default_llm=PANEL,
+            first_cells=1_024,
+            guessed_rate=5_000.0,
+            takes=PanelOptions,
+        ),
     )
 }
 
@@ -283,7 +296,8 @@ def build(spec: GraderSpec, connection: Connection | None = None) -> Grader:
             "grade anew with that"
         )
     make = _load(backend)
-    return make(spec, connection) if backend.needs_server else make(spec)
+    grader = make(spec, connection) if backend.needs_server else make(spec)
+    return in_calls(grader) if spec.prompt.items_a_call > 1 else grader
 
 
 def _load(backend: Backend) -> Callable[..., Grader]:

@@ -18,6 +18,7 @@ from grading import prompts
 from grading.errors import GradingError
 from grading.formats.banks import BY_NAME
 from grading.graders import registry
+from grading.graders.panel import PANEL
 from grading.submissions import rules_from_json
 from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
@@ -370,7 +371,7 @@ ROWS: dict[str, Callable[[Row], None]] = {
 """Table -> check of the columns of a row together."""
 
 OTHERS: dict[str, Check] = {
-    "corpus.Collection.grader_backend": one_of(registry.BACKENDS),
+    "corpus.Collection.grader_backend": one_of(set(registry.BACKENDS) - {PANEL}),
     "leaderboards.PublicBoard.token": fits(Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{24,60}\Z")]),
     "grades.ReplyBlock.content": fits(list[tuple[Key, Key, str]]),
     "submissions.Call.time_zone": one_of(available_timezones()),

@@ -356,6 +356,7 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
     """Ask the three questions; POST opens the campaign."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = NewCampaignForm(collection, banks(collection), request.POST if request.method == "POST" else None)
+    form.suggest(request.GET)
     if form.is_valid():
         try:
             campaign = actions.open_campaign(form.choice, form.plan, by=request.user)

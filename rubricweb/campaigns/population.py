@@ -28,6 +28,7 @@ from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.human_models import Draw
+from rubricweb.grades.panels import is_panel, members
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import judged, ratings_of
 
@@ -285,10 +286,17 @@ class ChoiceInputs:
 
     @property
     def _raters(self) -> list[Rater]:
-        """The chosen one first; others with which it can disagree have the same purpose."""
+        """The chosen one first; others with which it can disagree have the same purpose.
+
+        Those of a panel are its members, and a panel disagrees with no grader that is none.
+        """
         mine, purpose = {config.pk for config in self.choice.rater.configs}, self.choice.rater.purpose
         same = (rater for rater in raters(self.choice.bank) if rater.purpose is purpose)
         others = [rater for rater in same if not mine & {config.pk for config in rater.configs}]
+        panels = [config for config in self.choice.rater.configs if is_panel(config)]
+        if panels:
+            voters = {voter.pk for panel in panels for voter in members(panel) if voter}
+            others = [rater for rater in others if voters & {config.pk for config in rater.configs}]
         return [self.choice.rater, *others]
 
     def _cells(self, topic: TopicPool, ratings: list[Ratings], confidence: Floats) -> Cells:

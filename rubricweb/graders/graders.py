@@ -28,6 +28,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.graders import dry_runs, prompts
 from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.calls import calls_compared
 from rubricweb.graders.choices import (
     CardState,
     GraderCard,
@@ -41,6 +42,7 @@ from rubricweb.graders.choices import (
 from rubricweb.graders.forms import why_not_ask
 from rubricweb.graders.kept import kept_context
 from rubricweb.graders.models import CalibrationCard, DryRun
+from rubricweb.graders.panels import panels_context
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor
@@ -184,6 +186,8 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
         **_trial(collection, query),
         **prompts.listed(collection),
         **kept_context(collection),
+        **panels_context(collection),
+        "compared_calls": [] if request.htmx else calls_compared(collection),
     }
     if not form.is_bound or (has_sent and form.is_valid()):
         context["consequence"] = _consequence(collection, form, workers)

@@ -17,6 +17,7 @@ from django.http import QueryDict
 from numpy.typing import NDArray
 
 from grading.graders import registry
+from grading.graders.panel import PANEL
 from grading.types import CONTRADICTS, MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import AT_ONCE, offer_choices
@@ -33,8 +34,16 @@ from rubricweb.grades.configs import (
     threshold_note,
     within_scale,
 )
+from rubricweb.grades.engine.doubts import Doubt
 from rubricweb.grades.models import GraderConfig, GradingJob
-from rubricweb.grades.selectors import ON_ITEMS, GraderRow, graders_of, is_stored, labellers_of
+from rubricweb.grades.selectors import (
+    ON_ITEMS,
+    GraderRow,
+    graders_of,
+    is_stored,
+    labellers_of,
+    scored_graders,
+)
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, GradedItems, ItemColumn
 
 KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)
@@ -123,7 +132,8 @@ class Rater:
         if first.backend == registry.IMPORTED:
             return f"{first.llm}, imported{_DOES[self.purpose]}"
         backend = registry.BACKENDS.get(first.backend)
-        name = backend.label if backend and not backend.needs_model else first.llm
+        is_baseline = backend and not backend.needs_model and first.backend != PANEL
+        name = backend.label if backend and is_baseline else first.llm
         return f"{name}{first.settings_words}{_DOES[self.purpose]}"
 
     @property
@@ -201,6 +211,18 @@ def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
     It grades items, unless none of them does.
     """
     return _preferred(_teams((row.config for row in rows), is_active=False))[:1]
+
+
+def graded_raters(collection: Collection) -> tuple[Rater, ...]:
+    """Return the raters that have grades of any bank, or labels, in the collection, the default one first."""
+    return _teams((row.config for row in scored_graders(collection)), is_active=False)
+
+
+def doubt_by(collection: Collection, pk: int, below: float | None = None) -> Doubt | None:
+    """Return the doubt of the rater with this config here; None without one."""
+    named = (rater for rater in graded_raters(collection) if pk in {config.pk for config in rater.configs})
+    rater = next(named, None)
+    return Doubt(rater.configs, below) if rater else None
 
 
 def raters(bank: Bank) -> tuple[Rater, ...]:

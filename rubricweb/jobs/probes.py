@@ -30,7 +30,7 @@ from prometheus_client.registry import Collector
 from rubricweb.core import telemetry
 from rubricweb.core.bundles import FOLDER
 from rubricweb.core.middleware import Answer
-from rubricweb.jobs import kinds, queue, worker_state
+from rubricweb.jobs import counters, kinds, queue, worker_state
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import LeasedWork
 
@@ -106,7 +106,23 @@ def _queues() -> Iterator[Metric]:
     for name, length in queue.lengths().items():
         lengths.add_metric([name], length)
     yield lengths
+    yield _ages()
     yield from _attempts()
+    yield from counters.metrics()
+
+
+def _ages() -> Metric:
+    """Return how long the first piece of each queue has waited. Raises redis.RedisError."""
+    ages = GaugeMetricFamily(
+        "rubricweb_queue_oldest_seconds", "Time that the first piece of a queue has waited.", labels=["queue"]
+    )
+    names = list(queue.lengths())
+    for name, ids in zip(names, queue.waiting_by_queue(names, most=1), strict=True):
+        kind, _, pk = queue.name_in(ids[0]).rpartition("-") if ids else ("", "", "")
+        row = kinds.get(kind).model._default_manager.filter(pk=pk).first() if kind else None
+        age = (timezone.now() - row.queued_at).total_seconds() if row else 0.0
+        ages.add_metric([name], max(0.0, age))
+    return ages
 
 
 def _attempts() -> Iterator[Metric]:

@@ -152,11 +152,14 @@ def waiting_ids() -> set[str]:
         return {rq_id for queue in Queue.all(client) for rq_id in queue.job_ids}
 
 
-def waiting_by_queue(names: Sequence[str]) -> list[list[str]]:
-    """Return the ids of the jobs that wait in each of these queues, in order. Raises redis.RedisError."""
+def waiting_by_queue(names: Sequence[str], *, most: int = 0) -> list[list[str]]:
+    """Return the ids of the jobs that wait in each of these queues, in order: all, or the first `most`.
+
+    Raises redis.RedisError.
+    """
     with connection() as client, client.pipeline(transaction=False) as pipeline:
         for name in names:
-            pipeline.lrange(get_queue(name).key, 0, -1)
+            pipeline.lrange(get_queue(name).key, 0, most - 1)
         return [[str(as_text(rq_id)) for rq_id in ids] for ids in pipeline.execute()]
 
 

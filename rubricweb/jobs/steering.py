@@ -23,7 +23,7 @@ from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.replies import NoReply
 from rubricweb.core import audit, events
 from rubricweb.core.servers import model_server
-from rubricweb.jobs import leases, queue, worker_state
+from rubricweb.jobs import counters, leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping, finish_if_done, kind_of_job
 from rubricweb.jobs.models import Chunk, Job, LimitedJob
 
@@ -270,6 +270,8 @@ class LimitedModel:
             tokens=F("tokens") + (round(read + written) if raw else 0),
             dollars=F("dollars") + (spent - reserved),
         )
+        if raw:
+            counters.note_tokens(self._name, read, written, spent)
 
     def _cost(self, read: float, written: float) -> float:
         return cost(self._backend, self._name, read, written) or 0.0

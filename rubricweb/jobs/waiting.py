@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import redis
+from django.conf import settings
 from django.db.models import Count, Min, Q
+from django.utils import timezone
 
 from rubricweb.core.formatting import number
 from rubricweb.jobs import queue, worker_state
@@ -31,6 +34,8 @@ class Wait:
     """False while Redis is away, so that nothing starts."""
     needs_worker: bool = False
     """Whether no running worker can do the work."""
+    is_orphaned: bool = False
+    """Whether the worker that has the work is not heard of any more; `seconds` until its lease ends."""
     ahead: str = ""
     """Work that a worker does first: "drafts for topic leaf"; empty if nothing."""
     collection: int | None = None
@@ -45,6 +50,11 @@ class Wait:
     done: int = 0
     total: int = 0
     """Most tokens that the model may write, `done` of them so far; 0 while it writes none."""
+
+    @property
+    def is_stuck(self) -> bool:
+        """Return whether nothing moves until a worker or Redis is there again."""
+        return self.is_orphaned or self.needs_worker or not self.has_redis
 
     def name(self, collection_id: int | None) -> str:
         """Return the work ahead for a reader who may see the work of `collection_id`, or of none."""
@@ -90,6 +100,10 @@ class WaitingLine:
         except redis.RedisError:
             return cls((), has_redis=False)
 
+    @property
+    def names(self) -> set[str]:
+        return {each.name for each in self.workers}
+
     def wait_of(self, work: LeasedWork | Job) -> Wait | None:
         """Return what the work waits for; None if it has ended, runs as a job, or is wanted by nobody now."""
         if isinstance(work, Job):
@@ -101,7 +115,7 @@ class WaitingLine:
             name = kind.name_of(work.pk)
             beat = next((each for each in self.workers if each.work == name), None)
             if beat is None:
-                return Wait(is_under_way=True)
+                return self._held_by_nobody_heard_of(work)
             return Wait(
                 is_under_way=True,
                 seconds=beat.seconds_left,
@@ -120,6 +134,14 @@ class WaitingLine:
         except redis.RedisError:
             return Wait(has_redis=False)
 
+    def _held_by_nobody_heard_of(self, work: LeasedWork) -> Wait:
+        """Return that it has just begun, or that its worker neither reports nor renews its lease."""
+        until = work.lease_until
+        if until is None or until >= _latest_of_orphans() or not self.has_redis or work.worker in self.names:
+            return Wait(is_under_way=True)
+        rest = (until - timezone.now()).total_seconds()
+        return Wait(is_orphaned=True, seconds=max(SOON, rest))
+
     def waits_of(self, jobs: Sequence[Job]) -> list[Wait | None]:
         """Return by job what the chunk that it waits with waits for, in two queries."""
         active = [job for job in jobs if job.state in Job.WORKED_ON]
@@ -128,11 +150,15 @@ class WaitingLine:
         kind = kind_of_job(active[0])
         live = kind.model.objects.filter(job__in=[job.pk for job in active], state__in=Chunk.LIVE).order_by()
         leased, queued = (Q(state=state) for state in (Chunk.State.LEASED, Chunk.State.QUEUED))
+        orphaned = leased & ~Q(worker__in=self.names) & Q(lease_until__lt=_latest_of_orphans())
         firsts = live.values("job").annotate(
-            working=Count("pk", filter=leased), first=Min("pk", filter=queued)
+            working=Count("pk", filter=leased & ~orphaned if self.has_redis else leased),
+            orphan=Min("pk", filter=orphaned),
+            first=Min("pk", filter=queued),
         )
-        pks = [row["first"] for row in firsts if not row["working"]]
-        chunks = kind.waiting().filter(pk__in=pks) if pks else ()
+        pks = [row["orphan"] or row["first"] for row in firsts if not row["working"]]
+        rows = kind.claimable().select_related(*kind.related).defer(*kind.payload)
+        chunks = rows.filter(pk__in=pks) if pks else ()
         waits = {kind.job_id(chunk): self.wait_of(chunk) for chunk in chunks}
         return [waits.get(job.pk) for job in jobs]
 
@@ -162,6 +188,11 @@ def _turn(able: Sequence[queue.WorkerBeat], kind: Kind[Any], piece: LeasedWork) 
         seconds=(first.seconds_left or 0) + queued if is_known else None,
         so_far=first.seconds_so_far,
     )
+
+
+def _latest_of_orphans() -> datetime:
+    """Return the end of a lease that was last renewed half a lease ago: workers renew it earlier."""
+    return timezone.now() + timedelta(seconds=settings.LEASE_SECONDS / 2)
 
 
 def waits_of(jobs: Sequence[Job]) -> list[Wait | None]:

@@ -19,19 +19,19 @@ from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
 from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
 from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.adjudication import CellKey, decide
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import CellChoice
-from rubricweb.corpus.models import Collection, Response
+from rubricweb.corpus.models import Collection, Passage, Response
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.graders.models import DryRun
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
-from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.grades.replies import pack_some
@@ -52,9 +52,10 @@ from tests.factories import (
     CallFactory,
     JudgmentFactory,
     gradable,
-    grade,
+    grades,
     lexical_config,
     ranked,
+    rate,
     take,
 )
 
@@ -82,12 +83,18 @@ def world(collection: Collection, owner: User, second: User, rated: Rated = as_i
     """12 cells that two graders and `second` rated, judged passages, three runs, and a job of the grades."""
     bank = gradable(collection, topics=2, passages=3, items=2)
     other = config_for("openai_compatible", "a-model", "QuestionSelfRatedUnanswerablePromptWithChoices")
-    for n, (item, pooled) in enumerate(cells_of(bank)):
-        place, cell = (item.revision_id, pooled.passage_id), Cell.of(item, pooled.passage)
-        grade(lexical_config(), item, pooled.passage, rated(place, (0, 5, 3, 4, 1, 2)[n % 6]))
-        grade(other, item, pooled.passage, rated(place, (5, 4, 1, 0, 3, 2)[n % 6]))
-        rate_cell(cell, rating=rated(place, (2, 0, 5, 1, 4, 3)[n % 6]), by=second, seen=0)
-        rate_cell(cell, rating=rated(place, (5, 1, 5, 0, 4, 0)[n % 6]), by=owner, seen=0)
+    cells = cells_of(bank)
+
+    def as_rated(*ratings: int) -> list[tuple[Item, Passage, int]]:
+        return [
+            (item, pooled.passage, rated((item.revision_id, pooled.passage_id), ratings[n % len(ratings)]))
+            for n, (item, pooled) in enumerate(cells)
+        ]
+
+    grades(lexical_config(), as_rated(0, 5, 3, 4, 1, 2))
+    grades(other, as_rated(5, 4, 1, 0, 3, 2))
+    rate(as_rated(2, 0, 5, 1, 4, 3), by=second)
+    rate(as_rated(5, 1, 5, 0, 4, 0), by=owner)
     for topic in collection.topics.all():
         doc_ids = [pooled.passage.doc_id for pooled in topic.pool.all()]
         for relevance, doc_id in enumerate(doc_ids, 1):
@@ -115,7 +122,8 @@ def verify_answers(bank: Bank, people: Iterable[User], rated: Rated = as_it_is) 
 
 
 def cells_of(bank: Bank):
-    return [(item, pooled) for item in bank.items.order_by("pk") for pooled in item.topic.pool.all()]
+    items = bank.items.order_by("pk").select_related("topic", "revision")
+    return [(item, pooled) for item in items for pooled in item.topic.pool.select_related("passage")]
 
 
 def blind_campaign(bank: Bank, *, by: User, people=()) -> Campaign:

@@ -30,7 +30,7 @@ from rubricweb.grades import access, actions, human_ratings, visibility
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
-from rubricweb.grades.raters import raters
+from rubricweb.grades.raters import doubt_by, raters
 from rubricweb.jobs import steering
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
@@ -73,6 +73,12 @@ class GradeSerializer(serializers.Serializer[Grade]):
     answer = serializers.CharField()
     confidence = serializers.FloatField(allow_null=True)
     expectation = serializers.FloatField(allow_null=True)
+    call_items = serializers.IntegerField(
+        allow_null=True, help_text="Items of its call; null where it asked one."
+    )
+    call_place = serializers.IntegerField(
+        allow_null=True, help_text="Its place, from 1, among all items asked of the passage."
+    )
     at = serializers.DateTimeField()
 
 
@@ -186,14 +192,26 @@ def _document(collection: Collection, event: HumanGrade) -> Row:
 
 
 class JobScope(serializers.Serializer[Any]):
-    """What to grade: a bank, a topic, both, or by default all of the collection."""
+    """What to grade: a bank, a topic, both, or by default all of the collection.
+
+    Of it, where `unsure` names a grader, only what that one is unsure of.
+    """
 
     bank = serializers.IntegerField(required=False, help_text="The id of a rubric.")
     topic = serializers.CharField(required=False, help_text="The `query_id` of a topic.")
+    unsure = serializers.IntegerField(
+        required=False,
+        help_text="The id of a grader: only pairs of which it is unsure; of a panel, on which its members "
+        "disagree.",
+    )
+    below = serializers.FloatField(
+        required=False, min_value=0, max_value=1, help_text="With `unsure`: the confidence that is too low."
+    )
 
 
 class PriceDocument(serializers.Serializer[Price]):
     cells = serializers.IntegerField()
+    calls = serializers.IntegerField(allow_null=True, help_text="Of models; null where none is asked.")
     tokens = serializers.IntegerField(allow_null=True, help_text="Estimated; null where no model reads.")
     seconds = serializers.ListField(
         child=serializers.FloatField(),
@@ -287,7 +305,9 @@ class Jobs(ListResource):
         find = partial(monitor.to_start, collection, scope)
         if refusal := access.price_refusal(self.person, collection, find):
             raise PermissionDenied(refusal)
-        jobs = actions.start_grading(collection, by=self.person, topics=scope.topics, items=scope.items)
+        jobs = actions.start_grading(
+            collection, by=self.person, topics=scope.topics, items=scope.items, doubt=scope.doubt
+        )
         headers = {"Location": reverse("api:job", args=[slug, jobs[0].pk])} if jobs else {}
         return Response(Started({"jobs": jobs}).data, HTTPStatus.ACCEPTED, headers=headers)
 
@@ -323,8 +343,12 @@ def _answer(job: GradingJob) -> Response:
 
 
 def _scope(collection: Collection, fields: dict[str, Any]) -> monitor.Scope:
-    bank, topic = fields.get("bank"), fields.get("topic")
+    bank, topic, unsure = fields.get("bank"), fields.get("topic"), fields.get("unsure")
+    doubt = None if unsure is None else doubt_by(collection, unsure, fields.get("below"))
+    if unsure is not None and doubt is None:
+        raise Http404("No such grader.")
     return monitor.Scope(
         get_object_or_404(collection.banks, pk=bank) if bank is not None else None,
         get_object_or_404(collection.topics, query_id=topic) if topic is not None else None,
+        doubt,
     )

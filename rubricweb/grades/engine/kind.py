@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import redis
@@ -15,13 +16,14 @@ from django.utils.text import format_lazy
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import registry
 from grading.graders.base import BatchGrader
+from grading.graders.many_items import ends_call
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
 from rubricweb.grades.engine import chunks, gaps, parts, progress
 from rubricweb.grades.engine.chunks import ChunkWork, Result
 from rubricweb.grades.engine.missing import answered_cells
-from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import leases, queue, worker, worker_state
+from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
+from rubricweb.jobs import counters, leases, queue, steering, worker, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import SET_BACK, Lease
 from rubricweb.webhooks import actions as webhooks
@@ -149,10 +151,21 @@ def _save_all(lease: Lease[JobChunk], work: ChunkWork, results: Iterable[Result]
     for batch in _batches(results, work.breaker()):
         seconds, counted = time.monotonic() - counted, time.monotonic()
         _save(lease, work, batch, seconds)
+        _count(work.chunk.job.config, batch)
         announce(work.chunk.job)
         if work.unanswered and (_shall_stop(lease) or _shall_make_way(lease, time.monotonic() - began)):
             raise Stopping
     return time.monotonic() - counted
+
+
+def _count(config: GraderConfig, batch: list[Result]) -> None:
+    """Count the pairs for `/metrics`, with what a model read and wrote for them."""
+    counters.note_graded(str(config), Counter(map(chunks.error_class, batch)))
+    if traces := [result.trace for result in batch if result.trace]:
+        read = steering.tokens_of([trace.prompt for trace in traces])
+        written = steering.tokens_of([trace.reply for trace in traces])
+        spent = steering.cost(config.backend, config.llm, read, written)
+        counters.note_tokens(config.llm, read, written, spent)
 
 
 def _save(lease: Lease[JobChunk], work: ChunkWork, batch: list[Result], seconds: float) -> None:
@@ -188,12 +201,18 @@ def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
 
 
 def _batches(results: Iterable[Result], breaker: progress.Breaker) -> Iterator[list[Result]]:
-    """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked."""
+    """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked.
+
+    The results of a call stay together: what is left of one would be asked, and paid for, again.
+    """
     batch: list[Result] = []
     began = time.monotonic()
     for result in results:
         batch.append(result)
-        breaker.add(chunks.error_class(result))
+        if chunks.counts_as_error(result):
+            breaker.add(chunks.error_class(result))
+        if not ends_call(result):
+            continue
         is_full = len(batch) >= BATCH_RESULTS or time.monotonic() - began >= BATCH_SECONDS
         if is_full or breaker.tripped:
             yield batch

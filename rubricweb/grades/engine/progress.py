@@ -230,6 +230,10 @@ def press_of(job: GradingJob) -> list[GradingJob]:
     return list(jobs.order_by("pk"))
 
 
+def _moves(row: JobRow) -> bool:
+    return row.job.state == Job.State.RUNNING and row.wait is None
+
+
 def _press_line(rows: list[JobRow]) -> JobLine:
     first, jobs = rows[0].job, [row.job for row in rows]
     rating = [row for row in rows if row.job.config.purpose != Purpose.EXTRACT] or rows
@@ -237,6 +241,7 @@ def _press_line(rows: list[JobRow]) -> JobLine:
     state = _state_of(jobs)
     all_done, all_cells = (sum(getattr(row, name) for row in rows) for name in ("done", "total"))
     live = [row for row in rows if row.is_live]
+    waits = [] if any(_moves(row) for row in live) else [row.wait for row in live if row.wait]
     times = [row.remaining for row in live]
     ranges = [time for time in times if time]
     job = rating[0].job
@@ -261,7 +266,7 @@ def _press_line(rows: list[JobRow]) -> JobLine:
         if ranges and len(ranges) == len(times)
         else None,
         ended_at=max((job.ended_at for job in jobs if job.ended_at), default=None) if not live else None,
-        wait=next((row.wait for row in live if row.wait), None) if state != Job.State.RUNNING else None,
+        wait=next((wait for wait in waits if wait.is_stuck or state != Job.State.RUNNING), None),
         problem=next((text for job in jobs if (text := job.pause_reason or job.error)), ""),
         address=first.get_absolute_url(),
         opens="Calls",

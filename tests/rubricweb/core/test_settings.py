@@ -1,10 +1,15 @@
 """Settings that must fail loudly or be strict when the server is real."""
 
+import contextlib
+import io
 import os
+import runpy
 import shutil
-import subprocess
-import sys
+import traceback
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 from django.utils.module_loading import import_string
@@ -12,20 +17,31 @@ from django.utils.module_loading import import_string
 from rubricweb import settings
 
 
-def _settings(tmp_path, code: str, *lines: str, **env: str) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Start:
+    """What a process prints that reads the settings, and how it ends."""
+
+    stdout: str
+    stderr: str
+
+    @property
+    def returncode(self) -> int:
+        return int(bool(self.stderr))
+
+
+def _settings(tmp_path, code: str, *lines: str, **env: str) -> Start:
     """Runs `code` with a copy of the settings, beside a `.env` of these lines and nobody's own."""
     (tmp_path / "rubricweb").mkdir()
     copy = shutil.copy(Path(settings.__file__), tmp_path / "rubricweb")
     (tmp_path / ".env").write_text("\n".join(lines))
-    read = f"import runpy, types; settings = types.SimpleNamespace(**runpy.run_path({str(copy)!r}))"
-    known = {"PATH": os.environ["PATH"], "RUBRIC_DATA_DIR": str(tmp_path)}
-    return subprocess.run(
-        [sys.executable, "-c", f"{read}; {code}"],
-        check=False,
-        env=known | env,
-        capture_output=True,
-        text=True,
-    )
+    there = {"PATH": os.environ["PATH"], "RUBRIC_DATA_DIR": str(tmp_path)} | env
+    printed = io.StringIO()
+    with mock.patch.dict(os.environ, there, clear=True), contextlib.redirect_stdout(printed):
+        try:
+            exec(code, {"settings": SimpleNamespace(**runpy.run_path(copy))})
+        except Exception:  # noqa: BLE001 - whatever ends the process
+            return Start(printed.getvalue(), traceback.format_exc())
+    return Start(printed.getvalue(), "")
 
 
 def test_every_setting_is_read_from_the_file_too(tmp_path):

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import time
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import Client
+from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from grading.graders import registry
+from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Outcome, Trace
 from rubricweb.grades import actions
-from rubricweb.jobs import queue, worker
-from rubricweb.jobs.queue import WorkerBeat
+from rubricweb.grades.engine import chunks
+from rubricweb.jobs import worker
+from rubricweb.jobs.steering import tokens_of
 from tests.factories import gradable
+from tests.rubricweb.grades import scripted
+from tests.rubricweb.grades.answering import asking
 
 TOKEN = "of-the-monitor"
 MONITOR = {"Authorization": f"Bearer {TOKEN}", "host": "10.0.0.7:8000"}
@@ -25,7 +36,7 @@ def _guarded(settings, redis_server):
 
 
 def _read(client: Client) -> dict[tuple[str, ...], float]:
-    """Values by name and labels."""
+    """Values by name and labels, which are in the order of their names."""
     answer = client.get("/metrics", headers=MONITOR)
     assert answer.status_code == 200
     families = text_string_to_metric_families(answer.content.decode())
@@ -59,35 +70,73 @@ def test_work_is_counted_from_its_start_to_its_end(collection, client: Client, s
     assert after["rubricweb_work_units_total", "chunk", "done"] == 6
     assert after["rubricweb_work_seconds_total", "chunk", "done"] > 0
     assert 0 <= after["rubricweb_work_oldest_seconds", "chunk"] < 600
+    assert after["rubricweb_cells_total", str(job.config)] == 6
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """A grader that fails on the first pair of a chunk; it reads 100 characters of each and writes 20."""
+    backend = registry.Backend(
+        "scripted", "Scripted", f"{scripted.__name__}:ScriptedGrader", (), True, "paper", True
+    )
+    monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
+    monkeypatch.setattr(scripted, "SCRIPT", [_failing_first])
+    chunks.close_until(0)
+    yield
+    chunks.close_until(0)
+
+
+def _failing_first(number: int, pair: CellToGrade) -> Iterator[scripted.Result]:
+    cell, trace = (pair.item.item_id, pair.passage.passage_id), Trace("x" * 100, "y" * 20)
+    if number < 1:
+        yield GradeFailure(*cell, "No rating.", trace, ErrorClass.PARSE)
+    else:
+        yield Grade(*cell, 4, Outcome.NUMERIC, trace=trace)
 
 
 @pytest.mark.django_db
-def test_work_of_a_paused_job_waits_for_no_worker(collection, client: Client):
-    """Else more workers would be started for it."""
-    gradable(collection, topics=1, passages=4, items=3)
+def test_pairs_failures_tokens_and_money_are_counted_by_grader(collection, failing, client: Client, settings):
+    settings.PRICES = {"paper": 10.0}
+    gradable(collection, topics=1, passages=2, items=3)
+    asking(collection, "scripted", "QuestionSelfRatedUnanswerablePromptWithChoices")
     job = actions.start_grading(collection, by=None)[0]
-    job.state = job.State.PAUSED
-    job.save()
-    assert _read(client)["rubricweb_work_waiting", "chunk"] == 0
-
-
-@pytest.mark.django_db
-def test_requests_are_counted_by_the_pattern_of_their_address(client: Client):
-    client.get("/accounts/sign-in/")
-    client.get("/a-made-up-address/")
-    counts = {
-        key: value for key, value in _read(client).items() if key[0] == "rubricweb_request_seconds_count"
-    }
-    assert counts["rubricweb_request_seconds_count", "GET", "accounts/sign-in/", "200"] >= 1
-    assert not [key for key in counts if "made-up" in key[2]]
-
-
-@pytest.mark.django_db
-def test_it_answers_without_redis(client: Client, redis_server):
-    queue.beat(WorkerBeat("w1", time.time(), "idle", "cpu"))
-    assert _read(client)["rubricweb_workers",] == 1
-    redis_server.stop()
+    for chunk in job.chunks.all():
+        worker.work_on("chunk", chunk.pk)
     values = _read(client)
-    redis_server.start()
-    assert values["rubricweb_redis_up",] == 0
-    assert ("rubricweb_workers",) not in values
+    assert values["rubricweb_cells_total", str(job.config)] == 6
+    assert values["rubricweb_failed_cells_total", "parse", str(job.config)] == 2
+    assert values["rubricweb_tokens_total", "read", "paper"] == round(tokens_of(["x" * 600]))
+    assert values["rubricweb_tokens_total", "written", "paper"] == round(tokens_of(["y" * 120]))
+    assert values["rubricweb_dollars_total", "paper"] == pytest.approx(tokens_of(["x" * 720]) / 100_000)
+
+
+@pytest.mark.django_db
+def test_queues_say_how_long_their_first_piece_waits(
+    collection, client: Client, django_capture_on_commit_callbacks
+):
+    gradable(collection, topics=1, passages=2, items=3)
+    with django_capture_on_commit_callbacks(execute=True):
+        job = actions.start_grading(collection, by=None)[0]
+    job.chunks.update(queued_at=timezone.now() - dt.timedelta(minutes=5))
+    assert 300 <= _read(client)["rubricweb_queue_oldest_seconds", "default"] < 600
+
+
+DOCKER = Path(settings.BASE_DIR, "docker")
+
+
+@pytest.mark.django_db
+def test_boards_and_alarms_draw_what_there_is(client: Client):
+    """Every query of the board has names of /metrics only, and each of those is drawn."""
+    board = json.loads((DOCKER / "grafana.json").read_text(encoding="utf-8"))
+    queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    answer = client.get("/metrics", headers=MONITOR).content.decode()
+    families = set(re.findall(r"^# TYPE (rubricweb_\w+)", answer, re.MULTILINE))
+    there = {name for name in families if not name.endswith("_created")}
+    drawn = [_names_in(query) for query in queries]
+    assert all(drawn)
+    assert set().union(*drawn) == there
+    assert _names_in((DOCKER / "prometheus/alerts.yml").read_text(encoding="utf-8")) < there
+
+
+def _names_in(text: str) -> set[str]:
+    return {name.removesuffix("_bucket") for name in re.findall(r"\brubricweb_\w+", text)}

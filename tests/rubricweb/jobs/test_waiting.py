@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import timedelta
 from operator import attrgetter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from django.conf import settings
 from django.template import Context, Template
 from django.test import RequestFactory
 from django.urls import reverse
+from django.utils import timezone
 
 from grading.types import ItemKind
 from rubricweb.banks import drafting
@@ -206,3 +208,19 @@ def test_a_worker_for_short_work_takes_no_model_and_what_needs_none(
         [beat] = [each for each in queue.living_workers() if each.name.endswith(f"-{short.pid}")]
     assert not beat.backends
     assert queue.get_queue("high-hf_seq2seq").job_ids == [f"drafts-{request.pk}-0"]
+
+
+@pytest.mark.django_db
+def test_job_whose_worker_is_gone_says_who_takes_over(collection, owner, client_of, redis_server):
+    gradable(collection, topics=1, passages=2, items=1)
+    job = start_grading(collection, by=None)[0]
+    lease = claim(job.chunks.get())
+    works("attic-8")
+    job.refresh_from_db()
+    assert wait_of(job) is None
+    job.chunks.update(lease_until=timezone.now() + timedelta(seconds=15))
+    assert wait_of(job).is_orphaned
+    page = client_of(owner).get(reverse("grades:jobs", args=["autumn"])).content.decode()
+    assert "Its worker is gone. Another one takes over in about" in page
+    works(lease.work.worker, doing="grading", work=lease.name)
+    assert wait_of(job) is None

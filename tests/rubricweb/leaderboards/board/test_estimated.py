@@ -33,10 +33,23 @@ def bank(collection):
         ids = [pooled.passage.doc_id for pooled in topic.pool.order_by("position")]
         for run, ranked in zip(runs, (ids[:6], ids[2:]), strict=True):
             factories.RankingFactory(run=run, topic=topic, doc_ids=ranked)
-        for item in bank.items.filter(topic=topic):
-            for place, pooled in enumerate(topic.pool.order_by("position")):
-                factories.grade(config, item, pooled.passage, 5 if place < 2 else 0)
+    factories.grades(
+        config, [(item, passage, 5 if place < 2 else 0) for item, place, passage in places(bank)]
+    )
     return bank
+
+
+def places(bank):
+    """Each item with the places and passages of its topic's pool."""
+    pools = {
+        topic.pk: list(topic.pool.order_by("position").select_related("passage"))
+        for topic in bank.collection.topics.all()
+    }
+    return [
+        (item, place, pooled.passage)
+        for item in bank.items.all()
+        for place, pooled in enumerate(pools[item.topic_id])
+    ]
 
 
 @pytest.fixture
@@ -68,11 +81,12 @@ def rate(bank, assessor):
     """`rate(draw)`: the assessor agrees with the grader on the first 7 passages of every item."""
 
     def rated(draw, passages=7, agrees=True):
-        for item in bank.items.all():
-            for place, pooled in enumerate(item.topic.pool.order_by("position")[:passages]):
-                rating = 5 if (place < 2) == agrees else 0
-                cell = Cell.of(item, pooled.passage)
-                rate_cell(cell, rating=rating, by=assessor, seen=0, draw=draw.pk if draw else None)
+        cells = [
+            (item, passage, 5 if (place < 2) == agrees else 0)
+            for item, place, passage in places(bank)
+            if place < passages
+        ]
+        factories.rate(cells, by=assessor, draw=draw.pk if draw else None)
 
     return rated
 
@@ -99,10 +113,12 @@ def test_a_board_warns_where_people_find_more_in_long_passages(spec, bank, draw_
         long = long_places[topic.pk] = (3, 5 + number % 2)
         for place, pooled in enumerate(topic.pool.order_by("position")):
             Passage.objects.filter(pk=pooled.passage_id).update(text="word " * (200 if place in long else 10))
-    for item in bank.items.all():
-        for place, pooled in enumerate(item.topic.pool.order_by("position")[:7]):
-            rating = 5 if place < 2 or place in long_places[item.topic_id] else 0
-            rate_cell(Cell.of(item, pooled.passage), rating=rating, by=assessor, seen=0, draw=draw.pk)
+    cells = [
+        (item, passage, 5 if place < 2 or place in long_places[item.topic_id] else 0)
+        for item, place, passage in places(bank)
+        if place < 7
+    ]
+    factories.rate(cells, by=assessor, draw=draw.pk)
     board = selectors.board(spec)
     (warning,) = sentences.notes(board.sample)
     assert warning.startswith("Given the grader's rating, people find more in long passages (p = .0")

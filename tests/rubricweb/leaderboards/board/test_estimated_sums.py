@@ -13,7 +13,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import Draw
-from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import BoardSpec, files, selectors, sentences
@@ -40,9 +40,8 @@ def bank(collection):
         for number, run in enumerate(runs):
             both = [passages[number].doc_id, passages[(number + 1) % RUNS].doc_id]
             factories.RankingFactory(run=run, topic=topic, doc_ids=both)
-        for item in bank.items.filter(topic=topic):
-            for passage in passages:
-                factories.grade(config, item, passage, 5 if random.random() < 0.2 else 0)
+        cells = [(item, passage) for item in bank.items.filter(topic=topic) for passage in passages]
+        factories.grades(config, [(*cell, 5 if random.random() < 0.2 else 0) for cell in cells])
     return bank
 
 
@@ -69,22 +68,22 @@ def opened(bank, owner):
     return made
 
 
-def by_people(cell):
-    """What people say: as the grader mostly does, and of each topic's first passage the contrary."""
-    place = list(cell.topic.pool.order_by("position").values_list("passage", flat=True)).index(
-        cell.passage_id
-    )
-    graded = cell.revision.grades.get(passage=cell.passage_id).rating
-    return graded if place else 5 - graded
-
-
 @pytest.fixture
-def rated(assessor):
+def rated(collection, assessor):
+    """`rated(campaign)`: people rate as the grader does, and of each topic's first passage the contrary."""
+
     def rate(campaign, count=None):
-        cells = campaign.cells.select_related("topic", "item", "revision", "passage")
-        for cell in cells[:count]:
-            place = Cell.of(cell.item, cell.passage)
-            rate_cell(place, rating=by_people(cell), by=assessor, seen=0, draw=campaign.draw_id)
+        graded = {
+            (revision, passage): rating
+            for revision, passage, rating in Grade.objects.values_list("revision", "passage", "rating")
+        }
+        firsts = {topic.pool.order_by("position").first().passage_id for topic in collection.topics.all()}
+        ratings = [
+            (cell.item, cell.passage, 5 - rating if cell.passage_id in firsts else rating)
+            for cell in campaign.cells.select_related("item", "passage")[:count]
+            for rating in (graded[cell.revision_id, cell.passage_id],)
+        ]
+        factories.rate(ratings, by=assessor, draw=campaign.draw_id)
 
     return rate
 
