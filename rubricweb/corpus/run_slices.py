@@ -60,6 +60,11 @@ class RunSlice:
         return f"{len(self.run_pks)} of {self.n_all} runs: {', '.join(filter(None, parts))}"
 
     @property
+    def document(self) -> dict[str, str | None]:
+        """What a board's JSON says of them; its rows have their names."""
+        return {"task": self.task or None, "stated": self.stated}
+
+    @property
     def file_name(self) -> str:
         return "_".join(filter(None, (self.task, f"{len(self.run_pks)}runs" if self.names else "")))
 
@@ -105,29 +110,29 @@ def find_runs(collection: Collection, task: str, names: str) -> RunSlice | None:
     listed = [name.strip() for name in names.split(",") if name.strip()]
     if not task and not listed:
         return None
-    shown = run_names(collection)
-    chosen, label = set(shown), ""
+    visible = run_names(collection)
+    chosen, label = set(visible), ""
     if task:
         labels = tasks(collection)
         token = token_of(task)
         if token not in labels:
             there = ", ".join(labels) or "none"
             raise UnknownRuns("task", f"no run of task {task} here; the tasks of runs are: {there}")
-        rows = collection.runs.filter(pk__in=shown).values_list("pk", "task")
+        rows = collection.runs.filter(pk__in=visible).values_list("pk", "task")
         task, label = token, labels[token]
         chosen = {pk for pk, own in rows if token_of(own) == token}
     if listed:
-        chosen &= _named(listed, {pk: name for pk, name in shown.items() if pk in chosen}, label)
-    return RunSlice(task, label, ",".join(listed), frozenset(chosen), len(shown))
+        chosen &= _named(listed, {pk: name for pk, name in visible.items() if pk in chosen}, label)
+    return RunSlice(task, label, ",".join(listed), frozenset(chosen), len(visible))
 
 
-def _named(listed: list[str], shown: Mapping[int, str], label: str) -> set[int]:
+def _named(listed: list[str], visible: Mapping[int, str], label: str) -> set[int]:
     chosen: set[int] = set()
     for pattern in listed:
-        matches = {pk for pk, name in shown.items() if name == pattern or fnmatchcase(name, pattern)}
+        matches = {pk for pk, name in visible.items() if name == pattern or fnmatchcase(name, pattern)}
         if not matches:
-            there = ", ".join(sorted(shown.values())[:LISTED])
-            more = f" and {len(shown) - LISTED} more" if len(shown) > LISTED else ""
+            there = ", ".join(sorted(visible.values())[:LISTED])
+            more = f" and {len(visible) - LISTED} more" if len(visible) > LISTED else ""
             of_task = f" of {label}" if label else ""
             raise UnknownRuns("runs", f"no run{of_task} named {pattern} here; there are {there}{more}")
         chosen |= matches
