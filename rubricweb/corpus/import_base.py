@@ -32,6 +32,15 @@ DETAILS = (
 """Fields of a topic beside its text, which `TopicEntry` has under the same names."""
 _EMPTY: tuple[object, ...] = ("", None, {})
 _NONE: Mapping[str, object] = {}
+WORDS = {
+    "pooled": "passages in pools",
+    "revisions": "wordings",
+    "banks": "rubrics",
+    "support_judges": "models with labels",
+    "support_events": "labels of support by people",
+    "support_labels": "labels of support by models",
+}
+"""What people call some of the kinds of rows that an import counts."""
 
 
 @dataclass(slots=True)

@@ -60,6 +60,11 @@ class RunSlice:
         return f"{len(self.run_pks)} of {self.n_all} runs: {', '.join(filter(None, parts))}"
 
     @property
+    def document(self) -> dict[str, str | None]:
+        """What a board's JSON says of them; its rows have their names."""
+        return {"task": self.task or None, "stated": self.stated}
+
+    @property
     def file_name(self) -> str:
         return "_".join(filter(None, (self.task, f"{len(self.run_pks)}runs" if self.names else "")))
 

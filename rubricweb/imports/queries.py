@@ -14,9 +14,10 @@ from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.support_judgments import JUDGED_PLACES
 from grading.formats.support_labels import LABELLED_ANSWERS
+from rubricweb.corpus.import_base import WORDS
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
-from rubricweb.grades.import_collection import NUGGET_GRADER, WORDS
+from rubricweb.grades.import_collection import NUGGET_GRADER
 from rubricweb.grades.import_ratings import NO_AUTHOR
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile

@@ -161,7 +161,7 @@ def _spec(spec: BoardSpec) -> Json:
         "min_grade": measure.min_grade,
         "threshold": provenance.threshold(spec),
         "slice": _slice(spec),
-        "runs": _runs(spec),
+        "runs": spec.runs.document if spec.runs else None,
         "topic": spec.topic or None,
         "subtopic": spec.facet or None,
         "by_subtopic": spec.by_subtopic,
@@ -174,16 +174,9 @@ def _spec(spec: BoardSpec) -> Json:
 
 def _slice(spec: BoardSpec) -> Json | None:
     """Return the topics that the board is of, by an attribute; None for all."""
-    topics = spec.topic_slice
-    if topics is None:
+    if (topics := spec.topic_slice) is None:
         return None
     return {"topics": topics.token, "stated": topics.stated, "query_ids": sorted(topics.query_ids)}
-
-
-def _runs(spec: BoardSpec) -> Json | None:
-    """Return which runs the board is of; None for all. The rows have their names."""
-    runs = spec.runs
-    return {"task": runs.task or None, "stated": runs.stated} if runs else None
 
 
 def _column(board: Board, place: int) -> Json:

@@ -128,7 +128,7 @@ def test_queries_do_not_grow_with_passages(made, viewer, client_of, django_asser
     for passage in passages:
         factories.grade(made.config, made.items["t2"][0], passage, 3)
     client = client_of(viewer)
-    with django_assert_max_num_queries(38):
+    with django_assert_max_num_queries(40):
         assert "<dd>25</dd>" in markup(client.get(PAGE))
 
 

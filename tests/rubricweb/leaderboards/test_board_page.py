@@ -328,13 +328,17 @@ def test_official_scores_are_seen_before_there_is_a_bank(collection, viewer, cli
     path = tmp_path / "official.txt"
     path.write_text("aspen all NDCG 0.5\nbirch all NDCG 0.75\n", encoding="utf-8")
     put_official_board(collection, path, name="Track", by=None)
+    collection.shows_run_tags = True
+    collection.save()
     said = text_of(client_of(viewer).get(BOARD))
 
     assert "Official leaderboard: Track" in said
     assert said.index("0.7500") < said.index("0.5000")
     collection.shows_run_tags = False
     collection.save()
-    assert "birch" not in text_of(client_of(viewer).get(BOARD))
+    hidden = text_of(client_of(viewer).get(BOARD))
+    assert "birch" not in hidden
+    assert "0.7500" not in hidden
 
 
 def test_runs_that_a_track_lacks_stand_beside_the_board(made, viewer, client_of, tmp_path):

@@ -211,5 +211,5 @@ def test_queries_do_not_grow_with_runs(made, viewer, client_of, django_assert_ma
     made.collection.stamp += 1
     made.collection.save()
     client.get(BOARD)
-    with django_assert_max_num_queries(28):
+    with django_assert_max_num_queries(29):
         assert len(shown(client.get(BOARD))) == 14

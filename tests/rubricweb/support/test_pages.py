@@ -109,7 +109,7 @@ def test_the_board_asks_a_bounded_number_of_queries(
 ):
     client = client_of(owner)
     client.get(BOARD)
-    with django_assert_max_num_queries(26):
+    with django_assert_max_num_queries(28):
         client.get(BOARD)
 
 

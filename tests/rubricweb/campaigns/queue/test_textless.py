@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import chosen
@@ -12,6 +13,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades.human_models import Draw
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import choice_of
+from tests.rubricweb.campaigns.queue.test_views import new_campaign
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +51,8 @@ def test_a_text_that_is_gone_is_waited_for(bank, campaign_of, assessor, client_o
     assert passage.pk not in held
     assert without_text(campaign.turns.all()).count() == 2
     client = client_of(assessor)
-    campaign.turns.exclude(cell__passage=passage).update(state="submitted", person=assessor, lease_until=None)
+    done = {"state": "submitted", "person": assessor, "lease_until": None, "done_at": timezone.now()}
+    campaign.turns.exclude(cell__passage=passage).update(**done)
     page = " ".join(client.get(reverse("campaigns:queue", args=["autumn", campaign.pk])).text.split())
     assert "2 pairs wait for the text of their passages, which nobody has imported yet." in page
     assert "All 10 ratings are done" in page
@@ -60,7 +63,8 @@ def test_a_text_that_is_gone_is_waited_for(bank, campaign_of, assessor, client_o
 
 
 def test_the_preview_says_what_is_left_out_and_what_to_do(bank, textless, owner, client_of):
-    page = client_of(owner).get(reverse("campaigns:campaign-new", args=["autumn"]))
+    address = reverse("campaigns:campaign-preview", args=["autumn"])
+    page = client_of(owner).post(address, new_campaign(bank), headers={"HX-Request": "true"})
     assert page.context["preview"].textless == 2
     assert "2 pairs left out: the passages have no text." in " ".join(page.text.split())
     assert not Campaign.objects.exists()
