@@ -29,9 +29,9 @@ MEMBERS = "members"
 """The option that names, by fingerprints with blanks between, the graders of a panel."""
 WEIGHTS = "weights"
 """The option with a panel's learned weights: a JSON list, by fold of topics, of a weight for each member."""
-NO_SETTINGS = (PROMPT, ANSWERS_BY, PLUGIN, MEMBERS, WEIGHTS)
+NO_SETTINGS = (PROMPT, ANSWERS_BY, MEMBERS, WEIGHTS)
 """The options that nobody chooses as the settings of a back-end."""
-_NOT_OF_THE_BACKEND = (*NO_SETTINGS, ATTEMPT)
+_NOT_OF_THE_BACKEND = (*NO_SETTINGS, ATTEMPT, PLUGIN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
             "listing": "grid",
             "uidb64": "MQ",
             "bank_id": bank.pk,
+            "panel_id": config.pk,
             "topic_id": topic.pk,
             "item_id": item.pk,
             "passage_id": cell.passage_id,

@@ -14,6 +14,7 @@ PUBLIC = {
     "/help/",
     "/help/search/",
     "/help/1/",
+    "/help/1.md",
 }
 GIVEN = {"slug": "autumn", "token": TOKEN}
 
