@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV = $(shell grep -oE '^uv==[0-9.]+' requirements/dev.txt)
-SOURCES = $(wildcard grading rubricweb tests bench reproduce manage.py .ci/pythons)
+SOURCES = $(wildcard grading rubricweb tests bench reproduce packaging manage.py .ci/pythons)
 # They read the sources: quick, and the first to refuse a change.
 HOUSE := tests/test_house.py tests/test_names.py tests/test_docs.py tests/test_addresses.py
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
@@ -34,7 +34,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-slow test-fuzz lock format bench certainty reproduce screenshots contact-sheet clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-slow test-fuzz lock format bench certainty reproduce screenshots contact-sheet site clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -95,6 +95,9 @@ screenshots: setup-test ## make the pictures of the README again
 
 contact-sheet: setup-test ## make docs/screens/*.webp again: every screen, three sizes, light and dark
 	$(BIN)/python docs/contact_sheet.py
+
+site: setup ## build the public site from the documents into dist/site, without a network; SITE_URL=https://... for llms.txt
+	$(BIN)/python docs/site/build.py $(SITE_URL:%=--url %)
 
 test-fuzz: setup-test ## damage every sample file 10,000 times: each is read, or refused with file and line (an hour)
 	TEST_MUTATIONS=10000 $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/grading/formats -k "damaged or mutated"

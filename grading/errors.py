@@ -13,6 +13,7 @@ GradingError
 │   ├── BadOption       an option that the back-end does not have, or a value that it cannot have
 │   └── BadSecret       a key or password that cannot be sent
 ├── NoReply             a model could not be asked, or gave no answer (graders/replies.py)
+├── TooFewRatings       labels cannot be calibrated yet (statistics/calibrated_labels.py)
 ├── TryLater            a server cannot be reached, or asks to be asked later
 └── ParseFailure        a raw reply that holds no rating
 """

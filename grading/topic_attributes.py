@@ -25,6 +25,12 @@ DISTANCE = (
     "attribute"
 )
 """The distance in words, for those who read what was drawn."""
+PLAIN_DISTANCE = (
+    "how much two topics differ is the sum over attributes of the difference of their scores as they are "
+    "(L1), or of the share of their categories that only one has; the range of all scores, or 1, where only "
+    "one has the attribute"
+)
+"""The distance of the TREC RAG coordinators' sampler (Pradeep et al. 2024, "Ragnarök", section 5)."""
 
 
 class Third(StrEnum):
@@ -234,10 +240,13 @@ class DrawnTopic:
     """To the nearest topic that was drawn before; None for the first."""
 
 
-def diverse_topics(topics: TopicAttributes, size: int, *, seed: int) -> list[DrawnTopic]:
+def diverse_topics(
+    topics: TopicAttributes, size: int, *, seed: int, is_plain: bool = False
+) -> list[DrawnTopic]:
     """Draw at most `size` topics: the first at random, then always the one that is farthest from those drawn.
 
-    Of several that are equally far the seed decides too; the order of `topics` plays no part.
+    Of several that are equally far the seed decides too; the order of `topics` plays no part. Scores count by
+    their range in `topics`; with `is_plain` as they are, as in Pradeep et al. 2024, where all go to 10.
 
     >>> scores = {"low": 0, "middle": 5, "high": 10, "higher": 9}
     >>> drawn = diverse_topics({name: {"ambiguity": score} for name, score in scores.items()}, 3, seed=1)
@@ -245,7 +254,7 @@ def diverse_topics(topics: TopicAttributes, size: int, *, seed: int) -> list[Dra
     [('high', None), ('low', 1.0), ('middle', 0.5)]
     """
     order = np.random.default_rng(seed).permutation(sorted(topics)).tolist()
-    axes = [_axis(attribute, order) for attribute in attributes(topics).values()]
+    axes = [_axis(attribute, order, is_plain=is_plain) for attribute in attributes(topics).values()]
     nearest: NDArray[np.float64] = np.full(len(order), np.inf)
     drawn: list[DrawnTopic] = []
     for _ in range(min(size, len(order))):
@@ -259,14 +268,15 @@ def diverse_topics(topics: TopicAttributes, size: int, *, seed: int) -> list[Dra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scores:
-    """Shape (topics,), from 0 to 1; NaN where a topic lacks the attribute."""
+    """Shape (topics,), from 0 to `span`; NaN where a topic lacks the attribute."""
 
     values: NDArray[np.float64]
+    span: float
 
     def distances(self, place: int) -> NDArray[np.float64]:
         has = ~np.isnan(self.values)
         differences = np.abs(self.values - self.values[place])
-        return np.asarray(np.where(has & has[place], differences, has != has[place]), dtype=np.float64)
+        return np.asarray(np.where(has & has[place], differences, self.span * (has != has[place])))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,11 +291,62 @@ class _Categories:
         return np.where(either > 0, 1 - both / np.maximum(either, 1), 0.0)
 
 
-def _axis(attribute: Attribute, query_ids: Sequence[str]) -> _Scores | _Categories:
+def _axis(attribute: Attribute, query_ids: Sequence[str], *, is_plain: bool) -> _Scores | _Categories:
     if attribute.is_scored:
         scores = np.array([attribute.scores.get(query_id, np.nan) for query_id in query_ids])
         span = float(np.nanmax(scores) - np.nanmin(scores)) or 1.0
-        return _Scores((scores - np.nanmin(scores)) / span)
+        unit = 1.0 if is_plain else span
+        return _Scores((scores - np.nanmin(scores)) / unit, span / unit)
     names = attribute.category_names
     members = [[name in attribute.categories.get(query_id, ()) for name in names] for query_id in query_ids]
     return _Categories(np.array(members, dtype=np.bool_))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicShare:
+    """How many topics have a value of an attribute, a score above the middle, or a first word."""
+
+    attribute: str
+    value: str
+    topics: int
+    percent: float
+
+
+FIRST_WORD = "first word"
+
+
+def topic_statistics(
+    topics: TopicAttributes, texts: Mapping[str, str], *, top: int = 5, above: float = 5.0
+) -> list[TopicShare]:
+    """Return the distribution of topics as Pradeep et al. 2024 ("Ragnarök") print it in their Table 2.
+
+    The `top` categories of each attribute, the share of topics that score more than `above` by each scored
+    one, the highest share first, and the `top` first words of their texts. Shares are of all topics.
+
+    >>> topics = {"t1": {"kind": "set", "subjective": 7}, "t2": {"kind": "set", "subjective": 2}}
+    >>> rows = topic_statistics(topics, {"t1": "How do bees fly?", "t2": "how old are bees"})
+    >>> [(row.attribute, row.value, row.topics, row.percent) for row in rows]
+    [('kind', 'set', 2, 100.0), ('subjective', '> 5', 1, 50.0), ('first word', 'how', 2, 100.0)]
+    """
+    by_name = attributes(topics)
+    shares = []
+    for name, attribute in by_name.items():
+        if not attribute.is_scored:
+            counts = Counter(value for values in attribute.categories.values() for value in sorted(values))
+            shares += [(name, value, count) for value, count in _most(counts, top)]
+    scored = [
+        (attribute.name, f"> {above:g}", sum(score > above for score in attribute.scores.values()))
+        for attribute in by_name.values()
+        if attribute.is_scored
+    ]
+    first_words = Counter(
+        text.split()[0].strip(".,:;?!\"'").lower() for text in texts.values() if text.split()
+    )
+    shares += sorted(scored, key=lambda row: -row[2])
+    shares += [(FIRST_WORD, word, count) for word, count in _most(first_words, top)]
+    return [TopicShare(*row, round(100 * row[2] / len(topics), 1)) for row in shares]
+
+
+def _most(counts: Counter[str], top: int) -> list[tuple[str, int]]:
+    """Return the values with the highest counts, of equal ones the first by name."""
+    return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:top]

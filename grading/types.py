@@ -133,6 +133,10 @@ class CellToGrade:
     topic: Topic
     answer: str | None = None
     """The extracted answer, for a prompt that asks whether it is right."""
+    votes: tuple[int | None, ...] = ()
+    """The ratings by the members of a panel, in their order; None of a member that has none."""
+    items: tuple[Item, ...] = ()
+    """The items of one call in the order asked, for a prompt that asks about several; `item` is for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,10 @@ class Trace:
     reply: str
     context_chars: int | None = None
     """Characters of the passage that the model saw, if it had to be cut; else None."""
+    call_items: tuple[str, ...] = ()
+    """The item ids of a call about several items, in the order asked; `reply` is what concerns this one."""
+    place: int | None = None
+    """Place of the item, from 1, among all that were asked of its passage at once."""
 
 
 @dataclass(frozen=True, slots=True)

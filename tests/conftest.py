@@ -12,7 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import events
 from rubricweb.core.reader import see_everything
-from rubricweb.corpus import pools
+from rubricweb.corpus import pools, run_slices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import human_matrices, matrices
 from rubricweb.grades.engine import kind, price
@@ -98,7 +98,8 @@ def empty_caches():
     worker_state.now.refused.clear()
     worker_state._unserved_since.clear()
     kind._announced.clear()
-    pools._load.cache_clear()
+    pools.pool_at.cache_clear()
+    run_slices._pool_of.cache_clear()
     events.NAMED = f"test:{uuid4().hex}:"  # no event of an earlier test, whose collection had the same key
     matrices._cache.clear()
     human_matrices._cache.clear()

@@ -15,6 +15,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 CODEMETA = json.loads((ROOT / "codemeta.json").read_text(encoding="utf-8"))
 SOURCE = PROJECT["project"]["urls"]["Source"]
+README_LINES = 120
+FILM_BYTES = 1_000_000
 
 
 def test_version_is_the_same_everywhere():
@@ -78,3 +80,10 @@ def test_issue_form_is_one(path):
         "checkboxes",
         "markdown",
     }
+
+
+def test_readme_is_one_screen_with_a_picture_that_moves():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
+    film = (ROOT / "docs/img/board.webp").read_bytes()
+    assert b"ANIM" in film[:64]
+    assert len(film) <= FILM_BYTES

@@ -56,6 +56,8 @@ class RatedTopic:
     query_id: str
     items: tuple[ListedItem, ...]
     passages: tuple[ListedPassage, ...]
+    text: str = ""
+    """The query in words; the Workbench has none in its grid and prints a question mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
         table = io.StringIO(newline="")
         rows = csv.writer(table)
         rows.writerow([])
-        rows.writerow(["queryid", topic.query_id, "query_text=?"])
+        rows.writerow(["queryid", topic.query_id, f"query_text={topic.text or '?'}"])
         rows.writerow([topic.query_id, "", "", *_spaced(item.item_id for item in topic.items)])
         rows.writerow([topic.query_id, "", "", *_spaced(item.text for item in topic.items)])
         for passage in sorted(topic.passages, key=_rating_sum, reverse=True):
@@ -173,7 +175,7 @@ def _is_uncovered(sample: Sample) -> bool:
 
 
 def _is_grid(sample: Sample) -> bool:
-    return sample.lines[0].startswith("queryid,") and sample.lines[0].endswith(",query_text=?")
+    return sample.lines[0].startswith("queryid,") and "query_text=" in sample.lines[0]
 
 
 def _is_support(sample: Sample) -> bool:

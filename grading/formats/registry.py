@@ -29,6 +29,7 @@ from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
 from grading.formats.ragdoll_battles import RAGDOLL_BATTLES
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
 from grading.formats.responses.conversion import FORMATS as RESPONSES
+from grading.formats.support_judgments import JUDGED_PLACES
 from grading.formats.support_labels import LABELLED_ANSWERS
 
 FORMATS: tuple[Format, ...] = (
@@ -48,6 +49,7 @@ FORMATS: tuple[Format, ...] = (
     *battles.FORMATS,
     RAGDOLL_BATTLES,
     LABELLED_ANSWERS,
+    JUDGED_PLACES,
     ASSESSMENTS,
     *official.FORMATS,
     *leaderboards.FORMATS,

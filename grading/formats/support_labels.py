@@ -51,6 +51,8 @@ class AnswerLabels:
     without_text: int = field(default=0, compare=False)
     """Sentences whose text is NaN."""
     line: int = field(default=0, compare=False)
+    has_texts: bool = True
+    """False where a file has places alone: sentences and documents are those of the run's answer."""
 
     @property
     def labels(self) -> list[list[int]]:

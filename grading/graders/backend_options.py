@@ -49,6 +49,10 @@ _THINKING = (
 )
 _EFFORT = "How long the model thinks, where it can be told so (gpt-oss, models of OpenAI)."
 _RESERVED = ("model", "messages", "stream", "n", "max_tokens", "tools", "api_key", "authorization")
+_LIKELIEST = (
+    "The likeliest rating of the scale counts, whatever the model would rather write: one step a grade. For "
+    "prompts whose reply is a number, or yes or no"
+)
 _UNPARSABLE = (
     'What a reply without a rating becomes: "default" is rating 1, as in the papers; "fail" is a failed '
     "grade."
@@ -204,6 +208,10 @@ def _asks_number(prompt: Prompt) -> bool:
     return bool(prompt.first_tokens)
 
 
+def _asks_choice(prompt: Prompt) -> bool:
+    return prompt.rule is ParseRule.LINES or _asks_number(prompt)
+
+
 def _asks_rating(prompt: Prompt) -> bool:
     """Return whether the prompt asks a rating: others never fall back to a default rating."""
     rated = (ParseRule.RATING, ParseRule.FINAL_SCORE, ParseRule.YES_NO)
@@ -292,12 +300,7 @@ class GeneratorOptions(ModelOptions):
         highest=_HIGHEST_TOKENS,
     )
     max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=_MOST_NEW_TOKENS)
-    constrained: bool = option(
-        False,
-        "The likeliest rating of the scale counts, whatever the model would rather write: one step a grade. "
-        "For prompts whose reply is a number, or yes or no.",
-        fits=_asks_number,
-    )
+    constrained: bool = option(False, f"{_LIKELIEST}.", fits=_asks_number)
     on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)
 
 
@@ -310,6 +313,7 @@ class CausalOptions(GeneratorOptions):
         "Longest prompt, in tokens; the passage is cut to fit. 0: what the model reads, less the reply.",
         highest=_HIGHEST_TOKENS,
     )
+    constrained: bool = option(False, f"{_LIKELIEST}, or lines of these.", fits=_asks_choice)
     thinking: str = option(DEFAULT, _THINKING, choices=SWITCH)
     reasoning_effort: str = option(DEFAULT, _EFFORT, choices=EFFORTS)
 

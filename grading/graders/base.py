@@ -23,7 +23,15 @@ PROMPT = "prompt"
 """The option that holds an own prompt, as written by `prompts.as_options`."""
 ANSWERS_BY = "answers_by"
 """The option that names, by fingerprint, the grader whose answers are verified."""
-_NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY, ATTEMPT)
+PLUGIN = "plugin"
+"""The option that names the distribution, with its version, whose back-end or prompt it is."""
+MEMBERS = "members"
+"""The option that names, by fingerprints with blanks between, the graders of a panel."""
+WEIGHTS = "weights"
+"""The option with a panel's learned weights: a JSON list, by fold of topics, of a weight for each member."""
+NO_SETTINGS = (PROMPT, ANSWERS_BY, PLUGIN, MEMBERS, WEIGHTS)
+"""The options that nobody chooses as the settings of a back-end."""
+_NOT_OF_THE_BACKEND = (*NO_SETTINGS, ATTEMPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class GraderSpec:
     llm: str
     prompt_class: str
     options: Mapping[str, JSON] = field(default_factory=dict, hash=False)
-    """Settings of the back-end, and PROMPT, ANSWERS_BY and ATTEMPT; what is left out has its default."""
+    """Settings of the back-end, NO_SETTINGS and ATTEMPT; what is left out has its default."""
 
     @property
     def prompt(self) -> Prompt:
@@ -94,6 +102,18 @@ class Grader(Protocol):
     def close(self) -> None:
         """Free memory and connections; it cannot grade afterwards."""
         ...
+
+
+TOKENS_A_LINE = 12
+"""Tokens that a call about several items may write for each, on top of `max_new_tokens`.
+
+Part of what a grade means, like the defaults of options: it must not change.
+"""
+
+
+def tokens_of_lines(pair: CellToGrade) -> int:
+    """Return how many tokens more than `max_new_tokens` the reply may have; 0 for a call about one item."""
+    return TOKENS_A_LINE * len(pair.items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,14 @@ import msgspec
 from grading.errors import GraderUnavailable, TryLater
 from grading.formats.reading import streamed_lines
 from grading.graders.backend_options import ReplyOptions
-from grading.graders.base import BatchState, GraderSpec, Result, result_without_model, unanswered
+from grading.graders.base import (
+    BatchState,
+    GraderSpec,
+    Result,
+    result_without_model,
+    tokens_of_lines,
+    unanswered,
+)
 from grading.graders.completions import error_in, read
 from grading.graders.connection import CallProblem, Connection, problem_of, refusal, without
 from grading.graders.openai_client import chat
@@ -322,7 +329,8 @@ class BatchFileGrader:
             body = response.body if isinstance(response.body, dict) else {"error": response.body}
             return self._refusal(pair, trace, error_in(body, response.status_code))
         try:
-            reply = read(response.body, self._replies.call.expected)
+            call = self._replies.call.longer(tokens_of_lines(pair))
+            reply = read(response.body, call.expected)
         except NoReply as no_reply:
             return unanswered(pair, NoReply(self._cleaned(no_reply.problem), raw=no_reply.raw), trace)
         return self._replies.result(pair, trace, reply)
@@ -346,12 +354,13 @@ class BatchFileGrader:
     @contextmanager
     def _written(self, pairs: Sequence[CellToGrade], salt: str) -> Iterator[tuple[Path, str]]:
         """Yield the requests as a file, and its SHA-256 (hex); as many as a file may have."""
-        parameters = without(self._replies.call.parameters(), sorted(self._refused))
+        refused, options = sorted(self._refused), self._replies.call
         digest, size = hashlib.sha256(), 0
         with tempfile.NamedTemporaryFile(prefix="rubricweb-batch-", suffix=".jsonl") as file:
             open_pairs = (pair for pair in pairs if not result_without_model(self._replies.prompt, pair))
             for number, pair in enumerate(open_pairs):
                 messages = chat(self._replies.messages(pair, None))
+                parameters = without(options.longer(tokens_of_lines(pair)).parameters(), refused)
                 request = {
                     "custom_id": self._custom_id(pair, salt),
                     "method": "POST",

@@ -34,6 +34,7 @@ from grading.graders.base import (
     failed,
     parsed,
     result_without_model,
+    tokens_of_lines,
     unanswered,
 )
 from grading.graders.first_step import ReplyScorer, Steps
@@ -266,7 +267,7 @@ class GeneratingGrader(LocalGrader):
 
     def __init__(self, spec: GraderSpec, options: GeneratorOptions, loaded: LoadedModel) -> None:
         super().__init__(spec, options, loaded)
-        self._max_input_tokens = options.max_input_tokens
+        self._max_input_tokens, self._max_new_tokens = options.max_input_tokens, options.max_new_tokens
         self._expected, self._begins_inside = ExpectedReply(options.max_new_tokens), False
         self._on_unparsable = cast("OnUnparsable", options.on_unparsable)
         self._is_constrained = options.constrained
@@ -286,6 +287,12 @@ class GeneratingGrader(LocalGrader):
     def _scored(self, scorer: ReplyScorer, steps: Steps) -> Sequence[RatedReply | None]:
         return scorer.likeliest(steps) if self._is_constrained else scorer.score(steps)
 
+    def _longest_prompt(self, pair: CellToGrade) -> int:
+        return self._max_input_tokens
+
+    def _longest_reply(self, batch: Sequence[EncodedPrompt]) -> int:
+        return self._max_new_tokens + max(tokens_of_lines(prompt.pair) for prompt in batch)
+
     def _text(self, pair: CellToGrade, context: str | None = None) -> str:
         return self._prompt.render(pair, context, self._marks)
 
@@ -295,14 +302,14 @@ class GeneratingGrader(LocalGrader):
     def _ask(self, pairs: Sequence[CellToGrade]) -> Iterator[EncodedPrompt | Result]:
         texts = [self._text(pair) for pair in pairs]
         for pair, text, tokens in zip(pairs, texts, self._tokens(texts), strict=True):
-            if len(tokens) <= self._max_input_tokens:
+            if len(tokens) <= self._longest_prompt(pair):
                 yield EncodedPrompt(pair, text, tokens, None)
             else:
                 yield self._ask_cut(pair)
 
     def _ask_cut(self, pair: CellToGrade) -> EncodedPrompt | Result:
         """Encode as much of the passage as fits; the item is never cut."""
-        limit = self._max_input_tokens
+        limit = self._longest_prompt(pair)
 
         def fits(context: str) -> bool:
             return len(self._tokens([self._text(pair, context)])[0]) <= limit

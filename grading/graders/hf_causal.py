@@ -13,13 +13,14 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from grading.errors import GraderUnavailable
 from grading.graders import hf_kernels
 from grading.graders.backend_options import CausalOptions, Thinking
-from grading.graders.base import GraderSpec, RatedReply, Result, rated
+from grading.graders.base import GraderSpec, RatedReply, Result, rated, tokens_of_lines
 from grading.graders.completions import chat_template
 from grading.graders.first_step import ReplyScorer, Tokens
 from grading.graders.hf_batches import (
@@ -31,7 +32,8 @@ from grading.graders.hf_batches import (
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
 from grading.graders.replies import ExpectedReply, is_left_open, token_text
-from grading.types import CellToGrade
+from grading.prompts import ParseRule, Prompt
+from grading.types import MAX_RATING, MIN_RATING, CellToGrade
 
 if TYPE_CHECKING:
     import torch
@@ -142,6 +144,15 @@ class Continuation:
                 by_prefix |= {prefix[: place + 1]: steps[:, place] for place in range(len(prefix))}
         return by_prefix
 
+    def extended(self, tokens: list[int]) -> torch.Tensor:
+        """Read these tokens after all before them, of the only row; return the log-probabilities after."""
+        import torch
+
+        ids = torch.tensor([tokens], device=self._device)
+        self._mask = _widened(self._mask, len(tokens))
+        logits, self._cache = self._step(ids, self._mask, self._cache, last_only=True)
+        return logits[0, -1].float().log_softmax(dim=0)
+
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
         best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()
         return best
@@ -191,6 +202,43 @@ def _widened(mask: torch.Tensor, by: int, *, left: bool = False) -> torch.Tensor
     return torch.cat([ones, mask] if left else [mask, ones], dim=1)
 
 
+class LineWriter:
+    """Writes the lines of a reply about several items; the model chooses what each says of its item.
+
+    The prompt is read once, and each line in a step or two. A name of a rating that takes several tokens is
+    chosen token by token.
+    """
+
+    def __init__(self, loaded: LoadedModel, prompt: Prompt) -> None:
+        self._loaded = loaded
+        low, high = prompt.scale or (MIN_RATING, MAX_RATING)
+        self._names = [prompt.label_of(rating) for rating in range(low, high + 1)]
+
+    def tokens(self, prompt: list[int], items: int) -> list[int]:
+        """Return the tokens of the reply to a prompt about so many items."""
+        text = Continuation(self._loaded, [prompt])
+        reply: list[int] = []
+        read = 0
+        for number in range(1, items + 1):
+            lines = self._lines(number)
+            place = 0
+            while len(lines) > 1:
+                place = next(
+                    at for at, tokens in enumerate(zip(*lines, strict=False)) if len(set(tokens)) > 1
+                )
+                new = [*reply, *lines[0][:place]]
+                scores = text.extended(new[read:])
+                read = len(new)
+                best = max({line[place] for line in lines}, key=lambda token: float(scores[token]))
+                lines = [line for line in lines if line[place] == best]
+            reply += lines[0]
+        return reply
+
+    def _lines(self, number: int) -> list[list[int]]:
+        """Return the tokens of each line that there can be; none begins another one, as all end the line."""
+        return self._loaded.token_ids([f"{number}: {name}\n" for name in self._names], special=False)
+
+
 class CausalGrader(GeneratingGrader):
     """Rates or extracts, as its prompt asks. Making one loads the model, or finds it loaded already."""
 
@@ -200,13 +248,15 @@ class CausalGrader(GeneratingGrader):
         loaded = load(spec.llm, CAUSAL, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
         hf_kernels.quicken_llama(loaded.model)
-        self._max_new_tokens = options.max_new_tokens
+        self._room = _max_input(loaded, replace(options, max_input_tokens=0))
         self._max_input_tokens = _max_input(loaded, options)
         thinking = Thinking(options.thinking, options.reasoning_effort)
         self._expected = ExpectedReply(options.max_new_tokens, thinks=thinking.is_on)
         self._template = chat_template(loaded.tokenizer, thinking.template_arguments)
         self._begins_inside = self._template is not None and is_left_open(self._template([("user", "Rate.")]))
         self._scorer = self._make_scorer()
+        is_in_lines = self._prompt.rule is ParseRule.LINES
+        self._writer = LineWriter(loaded, self._prompt) if is_in_lines and options.constrained else None
 
     def _make_scorer(self) -> ReplyScorer | None:
         """Return the scorer; None for a thinking model, whose likely first step is no rating."""
@@ -223,6 +273,9 @@ class CausalGrader(GeneratingGrader):
             return token in ends or token_text(tokenizer, token).startswith("\n")
 
         return self._scorer_of(is_end)
+
+    def _longest_prompt(self, pair: CellToGrade) -> int:
+        return min(self._max_input_tokens, self._room - tokens_of_lines(pair))
 
     def _text(self, pair: CellToGrade, context: str | None = None) -> str:
         if self._template is None:
@@ -244,6 +297,11 @@ class CausalGrader(GeneratingGrader):
         import torch
 
         with torch.inference_mode():
+            if self._writer:
+                return [
+                    self._reply(prompt, self._writer.tokens(prompt.tokens, len(prompt.pair.items)))
+                    for prompt in batch
+                ]
             scored: Sequence[RatedReply | None] = [None] * len(batch)
             if self._scorer:
                 scored = self._scored(
@@ -268,7 +326,7 @@ class CausalGrader(GeneratingGrader):
         rows = [prompt.tokens for prompt in batch]
         ids, mask = padded(rows, loaded.pad, loaded.device, left=True)
         plain = GenerationConfig(
-            max_new_tokens=self._max_new_tokens,
+            max_new_tokens=self._longest_reply(batch),
             do_sample=False,
             num_beams=1,
             eos_token_id=sorted(loaded.ends) or None,

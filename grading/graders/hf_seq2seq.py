@@ -32,7 +32,6 @@ class Seq2SeqGrader(GeneratingGrader):
         loaded = load(spec.llm, SEQ2SEQ, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
         self._is_quick = hf_kernels.quicken_t5(loaded.model)
-        self._max_new_tokens = options.max_new_tokens
         self._scorer = self._scorer_of(loaded.ends.__contains__)
 
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
@@ -44,7 +43,8 @@ class Seq2SeqGrader(GeneratingGrader):
             if self._scorer:
                 scored = self._scored(self._scorer, _Decoder(self._loaded.model, encoded, mask))
             open_rows = [row for row, rated_reply in enumerate(scored) if rated_reply is None]
-            replies = dict(zip(open_rows, self._replies(encoded, mask, open_rows), strict=True))
+            written = self._replies(encoded, mask, open_rows, self._longest_reply(batch))
+            replies = dict(zip(open_rows, written, strict=True))
         return [
             rated(prompt.pair, rated_reply, prompt.trace(rated_reply.reply))
             if rated_reply
@@ -78,7 +78,7 @@ class Seq2SeqGrader(GeneratingGrader):
         states: torch.Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         return states
 
-    def _replies(self, encoded: Any, mask: torch.Tensor, rows: list[int]) -> list[list[int]]:
+    def _replies(self, encoded: Any, mask: torch.Tensor, rows: list[int], longest: int) -> list[list[int]]:
         """Generate tokens greedily for these rows of an encoded batch."""
         from transformers.modeling_outputs import BaseModelOutput
 
@@ -87,7 +87,7 @@ class Seq2SeqGrader(GeneratingGrader):
         generated = self._loaded.model.generate(
             encoder_outputs=BaseModelOutput(last_hidden_state=encoded.last_hidden_state[rows]),
             attention_mask=mask[rows],
-            max_new_tokens=self._max_new_tokens,
+            max_new_tokens=longest,
             num_beams=1,
             do_sample=False,
         )

@@ -12,7 +12,7 @@ import logging
 import random
 import threading
 import weakref
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -71,10 +71,25 @@ class ChatOptions:
             parameters |= {"structured_outputs": {"choice": [*self.choice]}, "guided_choice": [*self.choice]}
         return parameters | self.thinking.parameters()
 
+    def longer(self, tokens: int) -> ChatOptions:
+        """Return the parameters of a call whose reply may be so much longer."""
+        return replace(self, max_new_tokens=self.max_new_tokens + tokens) if tokens else self
+
     @property
     def expected(self) -> ExpectedReply:
         """What is known of the replies."""
         return ExpectedReply(self.max_new_tokens, thinks=self.thinking.is_on)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    messages: Sequence[Message]
+    call: ChatOptions
+
+    def body(self, refused: Collection[str] = ()) -> dict[str, Any]:
+        """Return what is asked, without the settings that a server refuses."""
+        parameters = self.call.parameters()
+        return {"messages": chat(self.messages), **(without(parameters, refused) if refused else parameters)}
 
 
 class ChatClient:
@@ -116,16 +131,20 @@ class ChatClient:
         """Wait for one reply. Raises NoReply."""
         return self.submit(self.complete(messages)).result()
 
-    async def complete(self, messages: Sequence[Message], shared: str = "") -> Reply:
+    async def complete(
+        self, messages: Sequence[Message], shared: str = "", call: ChatOptions | None = None
+    ) -> Reply:
         """Ask one of the replicas: the same, if it can, for all calls with the same `shared` beginning.
 
-        Raises NoReply. Only on the client's loop.
+        `call` has the parameters where they are not those of every call. Raises NoReply. Only on the client's
+        loop.
         """
-        if (kept := self._kept(messages)) is not None:
+        request = _Request(messages, call or self.call)
+        if (kept := self._kept(request)) is not None:
             return kept
         for attempt in range(1, self.call.attempts + 1):
             try:
-                return await self._send(messages, shared)
+                return await self._send(request, shared)
             except NoReply as error:
                 problem, raw = error.problem, error.raw
             wait = self._wait(problem, attempt)
@@ -135,29 +154,25 @@ class ChatClient:
             await asyncio.sleep(wait)
         raise NoReply(problem, raw=raw, attempts=attempt)
 
-    def _kept(self, messages: Sequence[Message]) -> Reply | None:
+    def _kept(self, request: _Request) -> Reply | None:
         """Return the reply that was kept of the same request; it costs nothing. Raises NoReply.
 
         What is no reply of the model's is asked for again.
         """
-        kept = self.connection.replies.get(self._request(messages)) if self.connection.replies else None
+        kept = self.connection.replies.get(request.body()) if self.connection.replies else None
         try:
-            return None if kept is None else completions.read(kept, self.call.expected)
+            return None if kept is None else completions.read(kept, request.call.expected)
         except NoReply as error:
             if not error.is_of_model:
                 return None
             raise NoReply(self.connection.cleaned(error.problem), raw=error.raw) from None
 
-    def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return what is asked, also where this server is sent less because it refuses a setting."""
-        return {"messages": chat(messages), **self.call.parameters()}
-
-    async def _send(self, messages: Sequence[Message], shared: str) -> Reply:
+    async def _send(self, request: _Request, shared: str) -> Reply:
         """Send; if the server refuses a setting, send again without it. Such refusals cost nothing."""
         while True:
             async with self._replicas.place(shared) as replica:
                 try:
-                    return await self._attempt(replica, messages)
+                    return await self._attempt(replica, request)
                 except NoReply as error:
                     refused = error.problem.refuses
                     if not refused or refused in replica.refused:
@@ -165,10 +180,10 @@ class ChatClient:
                     logger.info("%s refuses %s", self.connection.host, refused)
                     replica.refused.add(refused)
 
-    async def _attempt(self, replica: Replica, messages: Sequence[Message]) -> Reply:
+    async def _attempt(self, replica: Replica, request: _Request) -> Reply:
         started = self._loop.time()
         try:
-            reply = await self._call(replica, messages)
+            reply = await self._call(replica, request)
         except NoReply as error:
             problem = self._explained(error.problem, replica)
             replica.note_failure(problem, started, self._loop.time(), LONGEST_WAIT)
@@ -178,12 +193,12 @@ class ChatClient:
         replica.limit.note_reply(started, self._loop.time())
         return reply
 
-    async def _call(self, replica: Replica, messages: Sequence[Message]) -> Reply:
+    async def _call(self, replica: Replica, request: _Request) -> Reply:
         """Raise NoReply. What came and is paid for is counted and kept, though it be no answer."""
         import httpx
         import openai
 
-        body = {"messages": chat(messages), **without(self.call.parameters(), replica.refused)}
+        body = request.body(replica.refused)
         try:
             async with asyncio.timeout(self.call.timeout_s):
                 response = await replica.api.post("/chat/completions", cast_to=httpx.Response, body=body)
@@ -197,17 +212,17 @@ class ChatClient:
         content = completions.parse(response.content)
         self.used += completions.used(content)
         try:
-            reply = completions.read(content, self.call.expected)
+            reply = completions.read(content, request.call.expected)
         except NoReply as error:
             if error.is_of_model:
-                self._keep(messages, content)
+                self._keep(request, content)
             raise
-        self._keep(messages, content)
+        self._keep(request, content)
         return reply
 
-    def _keep(self, messages: Sequence[Message], content: Any) -> None:  # Any: JSON of a server
+    def _keep(self, request: _Request, content: Any) -> None:  # Any: JSON of a server
         if self.connection.replies and isinstance(content, dict):
-            self.connection.replies.put(self._request(messages), content)
+            self.connection.replies.put(request.body(), content)
 
     def _explained(self, problem: CallProblem, replica: Replica) -> CallProblem:
         """Return the problem without secrets, with a hint where the address may be wrong."""

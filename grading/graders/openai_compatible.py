@@ -26,6 +26,7 @@ from grading.graders.base import (
     parsed,
     rated,
     result_without_model,
+    tokens_of_lines,
     unanswered,
     weighed,
     with_confidence,
@@ -175,12 +176,13 @@ class ServerGrader:
         """Ask; if the prompt is too long, with less and less of the passage, never of the item."""
         context: str | None = None
         shared = self._prompt.shared_start(pair)
+        call = self._client.call.longer(tokens_of_lines(pair))
         for cuts_left in range(CUTS, -1, -1):
             messages = self._replies.messages(pair, context)
             cut = None if context is None else len(context)
             trace = Trace("\n".join(text for _, text in messages), "", cut)
             try:
-                reply = await self._client.complete(messages, shared)
+                reply = await self._client.complete(messages, shared, call)
             except NoReply as error:
                 context = _shorter(pair, context, len(trace.prompt), str(error))
                 if error.error_class is ErrorClass.CONTEXT and cuts_left and context:

@@ -1,4 +1,7 @@
-"""The back-ends by name. To add one: write its file, and its line in BACKENDS."""
+"""The back-ends by name.
+
+To add one: write its file, and its line in BACKENDS; or a plug-in (`grading.plugins`).
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,10 @@ from grading.graders.backend_options import (
     ServerOptions,
     Value,
 )
-from grading.graders.base import Grader, GraderSpec
+from grading.graders.base import PLUGIN, Grader, GraderSpec
 from grading.graders.connection import Connection
+from grading.graders.many_items import in_calls
+from grading.graders.panel import PANEL, PANEL_PROMPT, PanelOptions
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
@@ -68,6 +73,8 @@ class Backend:
     """The share of the model's price for a token that is paid."""
     takes: type[Options] = Options
     """The class of its options."""
+    plugin: str = ""
+    """The distribution that brings it, with its version; empty for those of this package."""
 
     @property
     def options(self) -> dict[str, Option]:
@@ -199,6 +206,17 @@ BACKENDS: dict[str, Backend] = {
             price_share=0.5,
             takes=ReplyOptions,
         ),
+        Backend(
+            name=PANEL,
+            label="Panel of graders (no model)",
+            target="grading.graders.panel:PanelGrader",
+            prompt_classes=(PANEL_PROMPT,),
+            needs_model=False,
+            default_llm=PANEL,
+            first_cells=1_024,
+            guessed_rate=5_000.0,
+            takes=PanelOptions,
+        ),
     )
 }
 
@@ -221,6 +239,11 @@ def importable() -> tuple[str, ...]:
     return tuple(backend.name for backend in needing if all(map(find_spec, backend.requires)))
 
 
+def plugins_of(backend: Backend, prompt: Prompt) -> str:
+    """Return the distributions that bring the back-end and the prompt: "my-judge 1.2"; empty for ours."""
+    return ", ".join(dict.fromkeys(filter(None, (backend.plugin, prompt.plugin))))
+
+
 def requirement(name: str) -> tuple[str, str]:
     """Return the back-end and what to do without its packages; empty texts where it needs none.
 
@@ -231,7 +254,8 @@ def requirement(name: str) -> tuple[str, str]:
     if backend is None or not backend.requires:
         return "", ""
     packages = " and ".join(backend.requires)
-    return name, f"It needs {packages}: pip install 'rubricweb[models]', then start the worker again."
+    command = f"pip install {packages}" if backend.plugin else "pip install 'rubricweb[models]'"
+    return name, f"It needs {packages}: {command}, then start the worker again."
 
 
 def backend_for(llm: str, prompt_class: str) -> str:
@@ -265,8 +289,15 @@ def build(spec: GraderSpec, connection: Connection | None = None) -> Grader:
         raise UnknownPrompt(
             f"{backend.name} does not ask {spec.prompt_class}; it asks {', '.join(backend.prompt_classes)}"
         )
+    stated, present = spec.options.get(PLUGIN, ""), plugins_of(backend, spec.prompt)
+    if stated != present:
+        raise GraderUnavailable(
+            f"these grades are by {stated or 'no plug-in'}, and {present or 'none'} is installed: "
+            "grade anew with that"
+        )
     make = _load(backend)
-    return make(spec, connection) if backend.needs_server else make(spec)
+    grader = make(spec, connection) if backend.needs_server else make(spec)
+    return in_calls(grader) if spec.prompt.items_a_call > 1 else grader
 
 
 def _load(backend: Backend) -> Callable[..., Grader]:

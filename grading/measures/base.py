@@ -110,6 +110,8 @@ class Measure:
     """The names that forms suggest."""
     bootstraps_by_topic: bool = True
     """A board's score is a mean over topics: resampled topics give its interval, paired tests its ranks."""
+    plugin: str = ""
+    """The distribution that brings it, with its version; empty for those of this package."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -328,11 +328,13 @@ class LabelMode(StrEnum):
     """How ratings become a label.
 
     MAX: the highest rating (0..5). BINARY: 1 if that is >= t, else 0. COUNT: how many items are rated >= t.
+    CALIBRATED: the label that the highest rating is worth to people, by `statistics.calibrated_labels`.
     """
 
     MAX = "max"
     BINARY = "binary"
     COUNT = "count"
+    CALIBRATED = "calibrated"
 
 
 def labels(
@@ -345,7 +347,8 @@ def labels(
     """Return an array of shape (passages,): the label of each passage, UNJUDGED where no item has a rating.
 
     With `min_answers` m, MAX and BINARY use the m-th highest rating, the best that at least m items reach; it
-    is 0 where fewer than m items are rated. COUNT does not use it. Raises ValueError for m below 1.
+    is 0 where fewer than m items are rated. COUNT does not use it. Of CALIBRATED it is the rating that a map
+    turns into the label. Raises ValueError for m below 1.
 
     Workbench, Figure 1:
 

@@ -51,7 +51,7 @@ from grading.measures.precision_recall import (
 from grading.measures.stance import CONTRADICTORY, SUPPORTIVE
 from grading.types import ItemKind
 
-MEASURES: tuple[Measure, ...] = (
+MEASURES: list[Measure] = [
     RUBRIC_COVER,
     NORMALISED_COVER,
     WEIGHTED_COVER,
@@ -78,8 +78,8 @@ MEASURES: tuple[Measure, ...] = (
     *SET_MEASURES,
     *RECALL_LEVEL_MEASURES,
     JUDGED,
-)
-"""All measures, in the order in which forms suggest them."""
+]
+"""All measures, in the order in which forms suggest them; those of plug-ins (`grading.plugins`) come last."""
 DEFAULT = RUBRIC_COVER.name
 """The measure that ranks runs where nobody names one."""
 DEFAULT_OF_LABELS = "ndcg_cut_10"

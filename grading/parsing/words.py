@@ -179,6 +179,11 @@ def is_unanswerable(reply: str) -> bool:
     return not text or text in UNANSWERABLE
 
 
+def is_stated_unanswerable(reply: str) -> bool:
+    """Return True for the papers' eight expressions alone, not for an empty or ill-formed reply."""
+    return " ".join(bare(plain(reply)).lower().split()) in UNANSWERABLE
+
+
 def is_choice_label(text: str) -> bool:
     """Return True for the label of a choice and nothing else: "a.", "(iii)", "C"."""
     return bool(_CHOICE_LABEL.fullmatch(text))

@@ -16,6 +16,7 @@ from grading.parsing import (
     OnUnparsable,
     Parsed,
     ParsedRating,
+    is_stated_unanswerable,
     is_unanswerable,
     parse_final_score,
     parse_label,
@@ -27,7 +28,10 @@ from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome
 from grading.verify import verify
 
 PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
-_PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
+"""Those of prompts about one item, which people may write, too."""
+ITEMS = "items"
+"""The placeholder of the numbered list of items, in a prompt that asks about several in one call."""
+_PLACEHOLDER = re.compile(rf"\{{({'|'.join((*PLACEHOLDERS, ITEMS))})\}}")
 _SINGLE_DIGIT = 9
 
 
@@ -45,6 +49,8 @@ class ParseRule(StrEnum):
     """An answer, verbatim."""
     ANSWER_KEY = "answer_key"
     """An answer: 1 if it is in the item's answer key, else 0."""
+    LINES = "lines"
+    """A numbered line for each item of a call: one of the prompt's labels, or without these a RATING."""
 
 
 _NAMES = {ParseRule.YES_NO: ("no", "yes"), ParseRule.ANSWER_KEY: ("wrong", "right")}
@@ -77,8 +83,12 @@ class Prompt:
     """
     min_grade: int | None = None
     """The threshold; None without a scale."""
+    items_a_call: int = 1
+    """The most items that one call asks about; more than 1 with rule LINES only."""
     summary: str = ""
     """What the model is asked, for whoever chooses a prompt; empty in those that a collection wrote."""
+    plugin: str = ""
+    """The distribution that brings it, with its version; empty for those of this package."""
 
     @property
     def prompt_id(self) -> str:
@@ -139,7 +149,9 @@ class Prompt:
         return fill(text[: first.end()] if first else text, _PLACEHOLDER, self._texts(pair))
 
     def _texts(self, pair: CellToGrade, context: str | None = None) -> dict[str, str]:
+        listed = enumerate(pair.items or (pair.item,), 1)
         return {
+            ITEMS: "\n".join(f"{number}. {' '.join(item.text.split())}" for number, item in listed),
             "question": pair.item.text,
             "nugget": pair.item.text,
             "query": pair.topic.text,
@@ -164,6 +176,19 @@ class Prompt:
         is_strict = self.is_strict or self.purpose is Purpose.DIRECT
         return read(self, reply, pair, "fail" if is_strict else on_unparsable)
 
+    def parse_line(self, text: str) -> ParsedRating:
+        """Read what a reply by rule LINES says of one item.
+
+        Raises ParseFailure for a line that does not state a rating or a label, or says "unanswerable" in none
+        of the papers' words.
+        """
+        if self.labels:
+            return parse_label(text, dict(self.labels))
+        parsed = parse_rating(text, scale=self.scale or (MIN_RATING, MAX_RATING), on_unparsable="fail")
+        if parsed.outcome is Outcome.UNANSWERABLE and not is_stated_unanswerable(text):
+            raise ParseFailure("the line states no rating")
+        return parsed
+
     def label_of(self, rating: int) -> str:
         """Return the name of a rating, or the number if it has none."""
         named = next((label for label, value in self.labels if value == rating), "")
@@ -173,7 +198,7 @@ class Prompt:
 
 def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:
     """Parse the reply as `Prompt.parse` does."""
-    if prompt.rule is ParseRule.TEXT:
+    if prompt.rule in (ParseRule.TEXT, ParseRule.LINES):
         return Parsed(None, Outcome.EXTRACTED, reply)
     if prompt.rule is ParseRule.ANSWER_KEY:
         return checked(reply, pair)
@@ -239,6 +264,7 @@ def by_class() -> dict[str, Prompt]:
                     labels=tuple(entry.get("labels", {}).items()),
                     is_strict=entry.get("strict", False),
                     min_grade=entry.get("min_grade"),
+                    items_a_call=entry.get("items_a_call", 1),
                     summary=entry["summary"],
                 )
                 prompts[prompt.prompt_class] = prompt
@@ -271,6 +297,8 @@ def _entries(prompt: Prompt) -> Iterator[tuple[str, str]]:
     yield "parse", _text(prompt.rule.value)
     if prompt.is_strict:
         yield "strict", "true"
+    if prompt.items_a_call > 1:
+        yield "items_a_call", str(prompt.items_a_call)
     if prompt.labels:
         yield "labels", "{" + ", ".join(f"{_text(name)} = {rating}" for name, rating in prompt.labels) + "}"
     yield "source", _text(prompt.source)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.arrays import divide, divide_or_zero
+from grading.arrays import divide, divide_or_zero, none_if_nan
 from grading.statistics import max_t
 from grading.statistics.agreement import COEFFICIENT, contingencies, weighted_kappa
 from grading.statistics.mean_intervals import MIN_TOPICS, UNDEFINED, ConfidenceInterval, statistic_interval
@@ -45,6 +45,12 @@ class Estimate:
 
     value: float
     interval: ConfidenceInterval
+
+    @property
+    def as_json(self) -> dict[str, float | None]:
+        """Return the value and both ends; None for NaN."""
+        ends = {"value": self.value, "low": self.interval.low, "high": self.interval.high}
+        return {name: none_if_nan(number) for name, number in ends.items()}
 
 
 @dataclass(frozen=True, slots=True)

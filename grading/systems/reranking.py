@@ -122,7 +122,7 @@ def rating_prompts() -> Mapping[str, Prompt]:
     rating = (
         each for each in prompt.published() if each.purpose in purposes and each.scale and each.kinds & kinds
     )
-    alone = (each for each in rating if not (each.needs_key or each.needs_answer))
+    alone = (each for each in rating if not (each.needs_key or each.needs_answer or each.items_a_call > 1))
     return {each.prompt_class: each for each in alone if "context" in each.placeholders}
 
 

@@ -39,6 +39,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
 from grading.graders.base import ANSWERS_BY
+from grading.graders.panel import members_of
 from rubricweb.archives import tables
 from rubricweb.archives.tables import replaced_in
 from rubricweb.corpus.models import Collection
@@ -211,13 +212,14 @@ def shared_rows(collection: Collection, model: type[Model]) -> list[Any]:
 
 
 def _with_sources(collection: Collection, configs: list[GraderConfig]) -> list[GraderConfig]:
-    """Add graders that are named by fingerprint: in settings, and by graders that verify their answers."""
+    """Add graders that are named by fingerprint: in settings, by verifiers of answers, and by panels."""
     rows = {config.fingerprint: config for config in configs}
     looked_up = set(rows)
     while (
         missing := (
             {collection.default_grader, collection.answers_by}
             | {str(config.options[ANSWERS_BY]) for config in rows.values() if config.options.get(ANSWERS_BY)}
+            | {member for config in rows.values() for member in members_of(config.options)}
         )
         - looked_up
     ):

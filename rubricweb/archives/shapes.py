@@ -18,6 +18,7 @@ from grading import prompts
 from grading.errors import GradingError
 from grading.formats.banks import BY_NAME
 from grading.graders import registry
+from grading.graders.panel import PANEL
 from grading.submissions import rules_from_json
 from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
@@ -38,7 +39,6 @@ Number = int | float
 Scalar = str | int | float | bool | None
 SupportLabel = Annotated[int, Meta(ge=-1, le=2)]
 DAY = r"\A\d{4}-\d{2}-\d{2}\Z"
-Range = tuple[Key, Key, Key]
 ERRORS = (
     *(msgspec.ValidationError, GradingError, RecursionError),
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
@@ -140,6 +140,7 @@ class CardRating(Exact):
     cells: Count
     people: Estimated
     reached: Estimated
+    label: int | None = None
 
 
 class CardBias(Exact):
@@ -157,8 +158,14 @@ class CardGroups(Exact):
     alpha: Number
 
 
+class CardLabels(Exact):
+    by_grade: list[CardRating] = msgspec.field(default_factory=list)
+    orders: dict[str, Number | str | Estimated] | None = None
+    reason: str = ""
+
+
 class Card(Exact):
-    """What `calibration.documents` writes."""
+    """What `calibration_cards.document_of` writes; older cards lack what may be None."""
 
     sample: CardSample
     level: Number
@@ -171,7 +178,7 @@ class Card(Exact):
     by_length: list[CardBias]
     by_runs: list[CardBias]
     groups: CardGroups | None = None
-    """Older cards compared no groups."""
+    labels: CardLabels | None = None
 
 
 class PoolRule(Exact):
@@ -260,7 +267,7 @@ def _import_options(value: Any) -> None:
 
 
 def _added(value: Any) -> None:
-    msgspec.convert(value, _by(kinds(), Range))
+    msgspec.convert(value, _by(kinds(), tuple[Key, Key, Key]))
 
 
 def _findings(value: Any) -> None:
@@ -364,7 +371,7 @@ ROWS: dict[str, Callable[[Row], None]] = {
 """Table -> check of the columns of a row together."""
 
 OTHERS: dict[str, Check] = {
-    "corpus.Collection.grader_backend": one_of(registry.BACKENDS),
+    "corpus.Collection.grader_backend": one_of(set(registry.BACKENDS) - {PANEL}),
     "leaderboards.PublicBoard.token": fits(Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{24,60}\Z")]),
     "grades.ReplyBlock.content": fits(list[tuple[Key, Key, str]]),
     "submissions.Call.time_zone": one_of(available_timezones()),

@@ -88,7 +88,7 @@ class BattleImporter:
         name = line.voter or voter
         if not name:
             raise at.error(
-                f"{NO_AUTHOR}: no column judge or voter says who voted, expected one of them or --voter NAME"
+                f"{NO_AUTHOR}: no column judge or voter says who voted, expected one of them or --by NAME"
             )
         for what in ("model_a", "model_b"):
             fitting_id(getattr(line, what), what=what, at=at, limit=TAG_LIMIT)

@@ -172,6 +172,16 @@ class CampaignForm(forms.Form):
             del self.fields["diverse"], self.fields["diverse_seed"]
         offer_rows(self, "people", members_who_rate(collection))
 
+    def suggest(self, query: QueryDict) -> None:
+        """Begin with the grader, the pairs and the order that a link names."""
+        for pk, offered in self.raters.items():
+            for rater in offered:
+                if query.get("grader") in {str(config.pk) for config in rater.configs}:
+                    self.fields["bank"].initial, self.fields["grader"].initial = pk, str(rater.pk)
+        for name, values in (("cells", Campaign.Cells.values), ("order", Campaign.Order.values)):
+            if query.get(name) in values:
+                self.fields[name].initial = query[name]
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and self._rater() is None:

@@ -19,7 +19,7 @@ from django.db.models.functions import Coalesce, Now
 
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.ratable import has_absent_runs, left_out_turns
+from rubricweb.campaigns.ratable import UNREADABLE, has_absent_runs, left_out_turns
 from rubricweb.core.models import is_duplicate
 from rubricweb.grades.human_models import HumanGrade
 
@@ -42,7 +42,7 @@ State, Mode = Turn.State, Turn.Mode
 _WAITING = Q(state=State.PENDING)
 NEW = Q(_WAITING, person=None)
 """Free turns, whatever happened to them before."""
-_IS_SECRET = Exists(CampaignCell.objects.filter(pk=OuterRef("cell"), revision__is_secret=True))
+_IS_UNREADABLE = Exists(CampaignCell.objects.filter(UNREADABLE, pk=OuterRef("cell")))
 """The cell is not joined, so that only turns are locked."""
 LAPSED = Q(state=State.LEASED, lease_until__lte=Now(), assigned_by=None)
 """Turns whose lease expired, also in this very millisecond: SQLite has no finer clock."""
@@ -224,7 +224,7 @@ def _unrated_first(campaign: int, person: int) -> list[QuerySet[Turn]]:
 
 
 def _theirs(campaign: int, person: int) -> QuerySet[Turn]:
-    return Turn.objects.filter(_WAITING, ~_IS_SECRET, campaign=campaign, person=person)
+    return Turn.objects.filter(_WAITING, ~_IS_UNREADABLE, campaign=campaign, person=person)
 
 
 def _others(campaign: int, person: int) -> list[QuerySet[Turn]]:
@@ -232,14 +232,14 @@ def _others(campaign: int, person: int) -> list[QuerySet[Turn]]:
 
 
 def _first_of(
-    kinds: Iterable[QuerySet[Turn]], campaign: int, person: int, *, away: Exists = _IS_SECRET
+    kinds: Iterable[QuerySet[Turn]], campaign: int, person: int, *, away: Exists = _IS_UNREADABLE
 ) -> QuerySet[Turn, Any]:
     """Return the `NextTurn` of the first of these kinds that has one; those `away` count as not held.
 
     One query: the database stops at the first kind with a turn, and an index finds it at its first row.
     """
     cell = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
-    held = Turn.objects.filter(~_IS_SECRET, ~away, campaign=campaign, person=person, state=State.LEASED)
+    held = Turn.objects.filter(~_IS_UNREADABLE, ~away, campaign=campaign, person=person, state=State.LEASED)
     holds = held.order_by().values("campaign").annotate(turns=Count("*")).values("turns")
     leased = Turn.objects.filter(campaign=campaign, state=State.LEASED, lease_until__gt=Now())
     others = leased.exclude(person=person).order_by().values("campaign")
@@ -272,7 +272,7 @@ def _left(campaign: int) -> QuerySet[Turn, Any]:
 def _takeable(campaign: int, person: int, free: Q) -> QuerySet[Turn]:
     """Return the free turns of cells in which the person has no turn."""
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
-    return Turn.objects.filter(free, ~Exists(had), ~_IS_SECRET, campaign=campaign)
+    return Turn.objects.filter(free, ~Exists(had), ~_IS_UNREADABLE, campaign=campaign)
 
 
 def _unrated_by(person: int) -> Coalesce:

@@ -83,6 +83,8 @@ class PlanPreview:
     """Half the width of a middling run's interval; None where that is not known before."""
     more: tuple[int, float] | None = None
     """The number of cells of a sample twice as large, and its half-width."""
+    textless: int = 0
+    """Pairs that are left out, since their passages have no text."""
     is_of_sums: bool = False
     """A sample for scores that are sums, of which no pairs of Rubric-Cover are told."""
 
@@ -158,6 +160,7 @@ def preview_of(
         cutoff=choice.cutoff,
         half_width=drawn.half_width,
         more=_with_more(inputs, drawn),
+        textless=drawn.textless,
         is_of_sums=is_of_sums,
     )
 
@@ -353,6 +356,7 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
     """Ask the three questions; POST opens the campaign."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = NewCampaignForm(collection, banks(collection), request.POST if request.method == "POST" else None)
+    form.suggest(request.GET)
     if form.is_valid():
         try:
             campaign = actions.open_campaign(form.choice, form.plan, by=request.user)

@@ -22,11 +22,13 @@ from rubricweb.campaigns.ratable import (
     confidences,
     grades_by_kind,
     ratable_items,
+    readable_pool,
 )
 from rubricweb.corpus.models import Topic
-from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.human_models import Draw
+from rubricweb.grades.panels import is_panel, members
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import judged, ratings_of
 
@@ -92,6 +94,8 @@ class ChosenCells:
     """The passages likewise; empty for those of the pool."""
     half_width: float | None = None
     """Half the expected width of a middling run's interval; None where it is not known before."""
+    textless: int = 0
+    """Cells of the chosen topics that nobody can rate, since their passages have no text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,16 @@ def chosen(choice: CellChoice, *, seed: int) -> ChosenCells:
 def drawn_from(gathered: ChoiceInputs, *, seed: int) -> ChosenCells:
     """Draw the cells, and put them into the order in which assessors meet them."""
     drawn = _cells_drawn(gathered, seed)
-    return replace(drawn, cells=in_passage_order(gathered, drawn.cells))
+    textless = sum(
+        n * len(gathered.columns.get(topic, ()))
+        for topic, n in gathered.textless.items()
+        if topic in gathered.chosen_topics
+    )
+    passages = drawn.passages
+    if textless and not passages:  # an estimate must know that these could not be drawn
+        passages = tuple(sorted({pk for sheet in gathered.sheets for pk in sheet.pool.passage_pks}))
+    cells = in_passage_order(gathered, drawn.cells)
+    return replace(drawn, cells=cells, passages=passages, textless=textless)
 
 
 def in_passage_order(gathered: ChoiceInputs, cells: tuple[ChosenCell, ...]) -> tuple[ChosenCell, ...]:
@@ -248,7 +261,7 @@ class ChoiceInputs:
     def __init__(self, choice: CellChoice) -> None:
         self.choice = choice
         self.chosen_topics = {topic.pk for topic in choice.topics}
-        self.pool = collection_pool(choice.bank.collection)
+        self.pool, self.textless = readable_pool(choice.bank.collection)
         self.columns = ratable_items(choice.bank, choice.kinds)
 
     @cached_property
@@ -273,10 +286,17 @@ class ChoiceInputs:
 
     @property
     def _raters(self) -> list[Rater]:
-        """The chosen one first; others with which it can disagree have the same purpose."""
+        """The chosen one first; others with which it can disagree have the same purpose.
+
+        Those of a panel are its members, and a panel disagrees with no grader that is none.
+        """
         mine, purpose = {config.pk for config in self.choice.rater.configs}, self.choice.rater.purpose
         same = (rater for rater in raters(self.choice.bank) if rater.purpose is purpose)
         others = [rater for rater in same if not mine & {config.pk for config in rater.configs}]
+        panels = [config for config in self.choice.rater.configs if is_panel(config)]
+        if panels:
+            voters = {voter.pk for panel in panels for voter in members(panel) if voter}
+            others = [rater for rater in others if voters & {config.pk for config in rater.configs}]
         return [self.choice.rater, *others]
 
     def _cells(self, topic: TopicPool, ratings: list[Ratings], confidence: Floats) -> Cells:

@@ -19,8 +19,8 @@ from django.urls import reverse
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.secrecy import readable
-from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.campaigns.ratable import unasked
+from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
+from rubricweb.campaigns.ratable import UNREADABLE, unasked, without_text
 from rubricweb.campaigns.selectors import PACE_OF, pace
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.webhooks import actions as webhooks
@@ -148,6 +148,8 @@ class CampaignProgress:
     skips: tuple[Turn, ...]
     random: int
     random_done: int
+    textless: int
+    """Ratings that wait for the text of their passage."""
 
 
 def progress(campaign: Campaign, person: User) -> CampaignProgress:
@@ -185,6 +187,7 @@ def progress(campaign: Campaign, person: User) -> CampaignProgress:
         skips=tuple(skips.select_related(*full)[:RECENT]),
         random=rated_cells + left.count(),
         random_done=rated_cells,
+        textless=without_text(campaign.turns.all()).count(),
     )
 
 
@@ -198,7 +201,8 @@ def announce_done() -> int:
 def _done(collection_id: int, since: dt.datetime) -> QuerySet[Campaign]:
     """Return the campaigns done after `since` that were not announced yet."""
     turns = Turn.objects.filter(campaign=OuterRef("pk"))
-    is_open = turns.filter(state__in=(State.PENDING, State.LEASED), cell__revision__is_secret=False)
+    unreadable = CampaignCell.objects.filter(UNREADABLE, pk=OuterRef("cell"))
+    is_open = turns.filter(~Exists(unreadable), state__in=(State.PENDING, State.LEASED))
     campaigns = Campaign.objects.filter(collection=collection_id, is_standing=False)
     ended = campaigns.annotate(last=Max("turns__done_at")).filter(
         Q(closed_at__gte=since) | (Q(last__gte=since) & ~Exists(is_open))

@@ -3,14 +3,14 @@
 What people can rate in campaigns: items with their grades, without the cells that are left out.
 
 A campaign hands out a cell no more once only runs that are not accepted bring its passage, or its wording has
-become secret.
+become secret, and not while its passage has no text.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -24,8 +24,9 @@ from rubricweb.banks.models import Bank
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ordering import Floats
 from rubricweb.core.formatting import rating_sign, rating_words
-from rubricweb.corpus.models import Collection, Passage, Run, Topic
+from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.topic_pools import restamped
 from rubricweb.grades import human_ratings
 from rubricweb.grades.configs import WHOLE_SCALE, name_of, possible_ratings, scale_of
 from rubricweb.grades.human_models import HumanGrade
@@ -34,6 +35,9 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn
 from rubricweb.grades.verification import PassageSegment, highlighted
+
+UNREADABLE = Q(revision__is_secret=True) | Q(passage__text="")
+"""Cells that nobody may or can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,31 @@ def ratable_items(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[Rat
         column = RatableItem(item, revision, ItemColumn(ItemKind(kind), uid, revision, has_text=True))
         by_topic.setdefault(topic, {}).setdefault(revision, column)
     return {topic: tuple(columns.values()) for topic, columns in by_topic.items()}
+
+
+def readable_pool(collection: Collection) -> tuple[CollectionPool, dict[int, int]]:
+    """Return the pool without passages that have no text, and how many each topic has of these."""
+    pool = collection_pool(collection)
+    rows = Pooled.objects.filter(topic__collection=collection, passage__text="").order_by()
+    without: dict[int, set[int]] = defaultdict(set)
+    for topic, passage in rows.values_list("topic_id", "passage_id"):
+        without[topic].add(passage)
+    if not without:
+        return pool, {}
+    topics = tuple(_without(topic, without.get(topic.topic_id, set())) for topic in pool.topics)
+    counts = {
+        after.topic_id: len(before.passage_pks) - len(after.passage_pks)
+        for before, after in zip(pool.topics, topics, strict=True)
+    }
+    key = sorted((topic, sorted(passages)) for topic, passages in without.items())
+    return replace(pool, topics=topics, stamp=restamped(pool.stamp, key)), counts
+
+
+def _without(topic: TopicPool, passages: set[int]) -> TopicPool:
+    if not passages:
+        return topic
+    rows = [row for row, pk in enumerate(topic.passage_pks) if pk not in passages]
+    return topic.keeping(np.array(rows, dtype=np.intp))
 
 
 def grades_by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, TopicGrades]]:
@@ -107,12 +136,17 @@ def left_out_turns(campaign: Campaign) -> Exists:
 
 def unasked(turns: QuerySet[Turn], collection: Collection) -> QuerySet[Turn]:
     """Return those of `turns` that are not done and not handed out any more: they leave the total."""
-    return _unasked(turns, Q(revision__is_secret=True) | _left_out(collection))
+    return _unasked(turns, UNREADABLE | _left_out(collection))
 
 
-def unasked_secrets(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+def unreadable(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     """Return what `unasked` returns where every run of the collection is accepted."""
-    return _unasked(turns, Q(revision__is_secret=True))
+    return _unasked(turns, UNREADABLE)
+
+
+def without_text(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+    """Return those of `turns` that wait for the text of their passage."""
+    return _unasked(turns, Q(passage__text=""))
 
 
 def _unasked(turns: QuerySet[Turn], cells: Q) -> QuerySet[Turn]:

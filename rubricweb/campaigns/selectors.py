@@ -25,7 +25,8 @@ from rubricweb.campaigns.ratable import (
     is_left_out,
     passage_cards,
     unasked,
-    unasked_secrets,
+    unreadable,
+    without_text,
 )
 from rubricweb.core.models import JsonList
 from rubricweb.corpus.models import Collection, Topic
@@ -72,6 +73,8 @@ class QueuePage:
     total: int
     unasked: int
     """Ratings that are not in `total`, because their cells are handed out no more."""
+    textless: int
+    """Ratings among them that wait for the text of their passage."""
     mine: int
     pace: float | None
     """The person's seconds per cell."""
@@ -142,6 +145,7 @@ def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> 
         done=figures.done,
         total=figures.turns - figures.skips - figures.unasked,
         unasked=figures.unasked,
+        textless=figures.textless,
         mine=figures.mine,
         pace=pace(map(datetime.fromisoformat, figures.times or ())),
         previous=figures.before,
@@ -208,6 +212,7 @@ class Figures(NamedTuple):
     done: int
     skips: int
     unasked: int
+    textless: int
     has_absent_runs: bool
     mine: int
     can_undo: bool
@@ -236,7 +241,8 @@ def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figure
             _count(turns),
             _count(turns.filter(state=State.SUBMITTED)),
             _count(turns.filter(state=State.SKIPPED)),
-            _count(unasked_secrets(turns)),
+            _count(unreadable(turns)),
+            _count(without_text(turns)),
             has_absent_runs("collection"),
             _count(mine.filter(state=State.SUBMITTED)),
             Exists(mine.filter(can_undo=True)),

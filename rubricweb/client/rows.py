@@ -121,6 +121,8 @@ class Grade(TypedDict):
     answer: str
     confidence: float | None
     expectation: float | None
+    call_items: int | None
+    call_place: int | None
     at: str
 
 
@@ -141,6 +143,7 @@ class Rating(TypedDict):
 
 class Price(TypedDict):
     cells: int
+    calls: int | None
     tokens: int | None
     seconds: list[float] | None
     dollars: float | None

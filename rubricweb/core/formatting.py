@@ -69,3 +69,12 @@ def rating_words(rating: int | None) -> str:
     ['2', 'contradicts', 'none']
     """
     return "none" if rating is None else "contradicts" if rating == CONTRADICTS else str(rating)
+
+
+def rank_span(first: int, last: int) -> str:
+    """Format a range of ranks for people.
+
+    >>> rank_span(3, 3)
+    '3'
+    """
+    return str(first) if first == last else f"{first}\N{EN DASH}{last}"

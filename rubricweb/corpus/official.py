@@ -6,10 +6,10 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from grading.errors import BadFormat
 from grading.formats.official import OfficialBoard, read_official
@@ -19,7 +19,8 @@ from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
-from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.pseudonyms import hides_names
+from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.corpus.shipped_boards import shipped_at
 
 if TYPE_CHECKING:
@@ -65,38 +66,48 @@ class Official:
         return {run_tag: round(fmean(scores), TIED_DECIMALS) for run_tag, scores in of_runs.items()}
 
 
-def official_boards(collection: Collection) -> list[Official]:
-    """Return the boards by name, without runs that are not accepted.
+def official_boards(collection: Collection, runs: RunSlice | None = None) -> list[Official]:
+    """Return the boards by name, without runs that are not accepted, and without all but `runs`.
+
+    Runs that the collection does not have stay. Ranks of some runs are counted among these.
+
+    None for readers who know runs by pseudonyms: published scores would tell whose each is, and so would
+    correlations with them on enough topics, measures or runs of the reader's choice.
 
     A board has ranks if its first run has one.
     """
+    if hides_names(collection.pk):
+        return []
     boards: dict[str, Official] = {}
-    away = collection.runs.not_accepted().values("run_tag")
+    away = _away(collection, runs)
     rows = collection.official_scores.filter(topic=None).exclude(run_tag__in=away).order_by("board", "pk")
     columns = rows.values_list("board", "run_tag", "value", "is_rank", "measure", "source")
     for name, run_tag, value, is_rank, measure, source in columns:
         board = boards.setdefault(name, Official(name, is_rank, {}, measure, source))
         if is_rank == board.is_rank:
             board.values[run_tag] = value
-    renamed = []
-    for board in boards.values():
-        names = shown_names(collection.pk, tuple(board.values))
-        renamed.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
-    return renamed
+    return [
+        replace(board, values=competition_ranks(board.scores)) if runs and board.is_rank else board
+        for board in boards.values()
+    ]
 
 
-def with_topics(collection: Collection, board: Official) -> Official:
-    """Return the board with its scores of topics, again without runs that are not accepted."""
-    away = collection.runs.not_accepted().values("run_tag")
+def _away(collection: Collection, runs: RunSlice | None) -> QuerySet[Any, Any]:
+    """Return the tags of the collection's runs that do not count."""
+    away = collection.runs.exclude(pk__in=runs.run_pks) if runs else collection.runs.not_accepted()
+    return away.values("run_tag")
+
+
+def with_topics(collection: Collection, board: Official, runs: RunSlice | None = None) -> Official:
+    """Return the board with its scores of topics, of the same runs as `official_boards`."""
+    away = _away(collection, runs)
     rows = collection.official_scores.filter(board=board.name, topic__isnull=False)
     scores = list(
         rows.exclude(run_tag__in=away).order_by("pk").values_list("topic__query_id", "run_tag", "value")
     )
-    tags = tuple(dict.fromkeys(run_tag for _, run_tag, _ in scores))
-    names = dict(zip(tags, shown_names(collection.pk, tags), strict=True))
     by_topic: dict[str, dict[str, float]] = {}
     for query_id, run_tag, value in scores:
-        by_topic.setdefault(query_id, {})[names[run_tag]] = value
+        by_topic.setdefault(query_id, {})[run_tag] = value
     return replace(board, by_topic=by_topic)
 
 
@@ -120,7 +131,7 @@ def scores_of_run(run: Run) -> list[RunScores]:
 
     None for readers who know the run by a pseudonym: scores that are published would tell whose it is.
     """
-    if shown_names(run.collection_id, (run.run_tag,)) != (run.run_tag,):
+    if hides_names(run.collection_id):
         return []
     rows = OfficialScore.objects.filter(collection=run.collection_id, run_tag=run.run_tag)
     boards: dict[str, RunScores] = {}

@@ -26,7 +26,7 @@ from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
 
-__all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows"]
+__all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows", "pool_at"]
 
 CACHED_COLLECTIONS = 8
 READ_AT_ONCE = 20
@@ -41,13 +41,14 @@ CACHED_SIZES = 8
 
 def collection_pool(collection: Collection) -> CollectionPool:
     """Return the runs with the names that the reader may see."""
-    pool = _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
+    pool = pool_at(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
     names = pseudonyms.shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
-def _load(collection_id: int, stamp: int) -> CollectionPool:
+def pool_at(collection_id: int, stamp: int) -> CollectionPool:
+    """Return all accepted runs by their tags, whoever reads."""
     runs, topics = _runs(collection_id), _topics(collection_id)
     kept = topic_pools.read(stamp, [pk for pk, _ in runs], topics)
     listed = kept or _from_rows(collection_id, [pk for pk, _ in runs], topics)

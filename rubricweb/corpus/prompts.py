@@ -43,8 +43,11 @@ def unextracted(among: Iterable[Prompt]) -> list[Prompt]:
 
 
 def active_prompts(collection: Collection) -> tuple[Prompt, ...]:
-    """Return the prompts that an organizer chose and the grader can ask, else the grader's defaults."""
-    backend = registry.BACKENDS[collection.grader_backend]
+    """Return the prompts that an organizer chose and the grader can ask, else the grader's defaults.
+
+    Those of the baseline where the grader's plug-in is not installed: grading says so.
+    """
+    backend = registry.BACKENDS.get(collection.grader_backend, registry.BACKENDS["lexical"])
     names_own = any(AT in name for name in collection.grader_prompts)
     return backend.chosen(collection.grader_prompts, own_prompts(collection) if names_own else ())
 

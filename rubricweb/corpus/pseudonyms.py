@@ -34,6 +34,19 @@ def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...
     return tuple(_pseudonym(salt, tag) for tag in run_tags) if salt else run_tags
 
 
+def hides_names(collection_id: int) -> bool:
+    """Return whether the reader knows runs by pseudonyms, on pages or in an anonymous release."""
+    return bool(reader().run_names) or hides_origins(collection_id)
+
+
+def hides_origins(collection_id: int) -> bool:
+    """Return whether the reader knows runs by pseudonyms, and sees no team and no task of theirs.
+
+    A release without names has the tasks of runs.
+    """
+    return not reader().run_names and shown_names(collection_id, ("",)) != ("",)
+
+
 def run_pseudonym(collection: Collection, run_tag: str) -> str:
     """Return the run's pseudonym on every page and in every file; its tag cannot be derived from it."""
     return _pseudonym(collection.name_salt, run_tag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -138,6 +139,42 @@ class TopicPool:
         ids, n = self.known_ids, int(self.lengths[run])
         return tuple(ids[row] for row in self.rankings.rows[run, :n].tolist())
 
+    def keeping(self, in_pool: NDArray[np.intp], runs: NDArray[np.intp] | None = None) -> TopicPool:
+        """Return the topic with the pooled passages in these rows, and the runs in these places or all.
+
+        A passage that leaves the pool stays in rankings, as one outside; judgments stay, too.
+        """
+        n_known, chosen = len(self.known_ids), self.rankings.rows
+        lengths, scores = self.rankings.lengths, self.rankings.scores
+        if runs is not None:
+            chosen, lengths, scores = chosen[runs], lengths[runs], scores[runs]
+        depth = int(lengths.max(initial=0))
+        is_ranked = np.zeros(n_known, dtype=np.bool_)
+        is_ranked[chosen[chosen >= 0]] = True
+        is_ranked[in_pool] = False
+        outside = np.flatnonzero(is_ranked)
+        kept = len(in_pool) + len(outside)
+        moved = np.full(n_known + 1, -1, dtype=np.int32)  # the last one stays -1, the row after the end
+        moved[in_pool] = np.arange(len(in_pool), dtype=np.int32)
+        moved[outside] = np.arange(len(in_pool), kept, dtype=np.int32)
+        ids, judged = self.known_ids + self.judged.unranked, self.judged.rows
+        rows = np.where(judged < n_known, moved[np.minimum(judged, n_known)], np.int32(-1))
+        is_unranked = rows < 0
+        unranked = tuple(ids[row] for row in judged[is_unranked])
+        rows[is_unranked] = np.arange(kept, kept + len(unranked), dtype=np.int32)
+        return replace(
+            self,
+            passage_pks=tuple(self.passage_pks[row] for row in in_pool),
+            doc_ids=tuple(self.doc_ids[row] for row in in_pool),
+            rankings=TopicRankings(
+                moved[chosen[:, :depth]],
+                tuple(self.known_ids[row] for row in outside),
+                lengths,
+                scores[:, :depth],
+            ),
+            judged=TopicJudgments(rows, self.judged.labels, unranked),
+        )
+
     @property
     def ranked(self) -> tuple[tuple[str, ...] | None, ...]:
         """Doc ids that each run ranks, best first; None where the run lacks the topic."""
@@ -173,6 +210,11 @@ class CollectionPool:
     def only(self, topic_id: int) -> CollectionPool:
         """Return the same collection with one topic."""
         return replace(self, topics=(self.by_topic[topic_id],))
+
+
+def restamped(stamp: int, *kept: object) -> int:
+    """Return the stamp of a part of a pool, under which matrices of the same grades are cached apart."""
+    return int.from_bytes(hashlib.blake2b(repr((stamp, kept)).encode(), digest_size=8).digest())
 
 
 Topics = Sequence[tuple[TopicPool, frozenset[int]]]

@@ -206,8 +206,9 @@ class DraftingModels:
 
 
 def writers(collection: Collection) -> DraftingModels:
-    grader = registry.BACKENDS[collection.grader_backend]
-    return DraftingModels(grader.label, grader in drafting_backends())
+    grader = registry.BACKENDS.get(collection.grader_backend)
+    label = grader.label if grader else collection.grader_backend
+    return DraftingModels(label, grader in drafting_backends())
 
 
 class DraftingForm(forms.Form):

@@ -78,6 +78,19 @@ class ItemFigures:
         return self.covered / self.passages if self.passages else None
 
     @property
+    def mean(self) -> float | None:
+        """The mean grade of the graded passages; None without any."""
+        by_rating = self.counts[: MAX_RATING + 1]
+        graded = sum(by_rating)
+        return sum(rating * count for rating, count in enumerate(by_rating)) / graded if graded else None
+
+    @property
+    def title(self) -> str:
+        """Coverage and mean grade: "3 of 6 passages, mean grade 2.50"."""
+        mean = "" if self.mean is None else f", mean grade {self.mean:.2f}"
+        return f"{self.covered} of {self.passages} passages{mean}"
+
+    @property
     def is_graded(self) -> bool:
         """Whether any passage was graded; without, a share would read as 0."""
         return self.missing < self.passages

@@ -22,7 +22,7 @@ from grading.types import GradeMatrix, Importance, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import access, actions, changes, selectors
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
-from rubricweb.core.formatting import counted
+from rubricweb.core.formatting import counted, rank_span
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
@@ -41,7 +41,6 @@ from rubricweb.grades.scoring import (
     item_scores,
     rank_intervals,
     score_table,
-    span,
 )
 
 LOOK = "look"
@@ -181,7 +180,7 @@ def _compared(
     rows = []
     for run, tag in enumerate(now.run_tags):
         first, last = intervals.possible(run) if intervals else (1, len(old))
-        possible, is_beyond = span(first, last), not first <= new[run] <= last
+        possible, is_beyond = rank_span(first, last), not first <= new[run] <= last
         scores = float(before[run]), float(after[run])
         rows.append(TrialRow(tag, old[run], new[run], *scores, possible, is_beyond))
     return Trial(

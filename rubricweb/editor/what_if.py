@@ -9,6 +9,7 @@ import numpy as np
 
 from grading.statistics import influence
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades import configs, selectors
@@ -22,7 +23,6 @@ from rubricweb.grades.scoring import (
     passage_labels,
     rank_intervals,
     score_table,
-    span,
     topic_labels,
 )
 
@@ -171,7 +171,7 @@ def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
     for move in influence.moves(old, new, before.run_tags):
         run = row_of[move.run_tag]
         first, last = intervals.possible(run) if intervals else (1, len(row_of))
-        possible, is_beyond = span(first, last), not first <= move.after <= last
+        possible, is_beyond = rank_span(first, last), not first <= move.after <= last
         scores = float(old[run]), float(new[run])
         moves.append(RunMove(move.run_tag, *scores, move.before, move.after, possible, is_beyond))
     return tuple(moves)

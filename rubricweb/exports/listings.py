@@ -20,7 +20,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
-from rubricweb.corpus.models import Pooled
+from rubricweb.corpus.models import Pooled, Topic
 from rubricweb.exports.selectors import joined
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
@@ -116,7 +116,9 @@ def listing(request: HtmxRequest, slug: str, bank_id: int, listing: str) -> Http
 def _rated_topics(query: ListingQuery) -> Iterator[RatedTopic]:
     """Yield the topics, with those items that have a text, as on the screens."""
     sources = _answer_sources(query)
-    for topic in query.topics():
+    topics = query.topics()
+    queries = Topic.objects.in_bulk([topic.pool.topic_id for topic in topics])
+    for topic in topics:
         texts, answers = _texts(topic), _answers(topic, query, sources)
         with_text = [(place, item) for place, item in enumerate(topic.items) if item.text]
         passages = tuple(
@@ -128,7 +130,8 @@ def _rated_topics(query: ListingQuery) -> Iterator[RatedTopic]:
             )
             for row, (pk, doc_id) in enumerate(zip(topic.pool.passage_pks, topic.pool.doc_ids, strict=True))
         )
-        yield RatedTopic(topic.pool.query_id, tuple(_item(item) for _, item in with_text), passages)
+        items = tuple(_item(item) for _, item in with_text)
+        yield RatedTopic(topic.pool.query_id, items, passages, queries[topic.pool.topic_id].text)
 
 
 def _spurious_topic(topic: TopicEvidence) -> SpuriousTopic:
@@ -205,4 +208,4 @@ def _without_formulas(topic: RatedTopic) -> RatedTopic:
         )
         for passage in topic.passages
     )
-    return RatedTopic(without_formula(topic.query_id), items, passages)
+    return RatedTopic(without_formula(topic.query_id), items, passages, " ".join(topic.text.split()))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.formats.ids import is_one_word
+from grading.measures.cover import LabelMode
 from grading.types import MIN_RATING, Qrel
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.human_matrices import Source
@@ -27,18 +28,21 @@ FIRST_LINES = 12
 def qrels_name(spec: BoardSpec) -> str:
     """Return `<collection>_<grader>_<bank>_<mode>.qrels`, with every option that is not the default."""
     measure = spec.measure
-    mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
+    has_threshold = measure.mode in (LabelMode.BINARY, LabelMode.COUNT)
+    mode = f"{measure.mode}{measure.min_grade if has_threshold else ''}"
     by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
     source = "" if spec.source is Source.GRADER else str(spec.source)
     units = "subtopics" if spec.by_subtopic else ""
     definition = str(measure.definition) if measure.is_workbench else ""
-    return joined(*_whose(spec), _version(spec), source, units, definition, mode, by) + ".qrels"
+    runs = spec.runs.file_name if spec.runs else ""
+    return joined(*_whose(spec), _version(spec), runs, source, units, definition, mode, by) + ".qrels"
 
 
 def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
     measure = f"{spec.measure.label}_t{spec.measure.min_grade}"
     topics = spec.topic_slice.token if spec.topic_slice else ""
-    return joined(*_whose(spec), _version(spec), topics, spec.topic, spec.facet, measure) + f".{form}"
+    runs = spec.runs.file_name if spec.runs else ""
+    return joined(*_whose(spec), _version(spec), runs, topics, spec.topic, spec.facet, measure) + f".{form}"
 
 
 def _whose(spec: BoardSpec) -> tuple[str, ...]:

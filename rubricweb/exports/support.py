@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
@@ -20,6 +21,7 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
+from rubricweb.corpus.run_slices import run_names
 from rubricweb.exports.selectors import joined
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.agreement import agreement
@@ -30,7 +32,6 @@ from rubricweb.support.board import (
     Mean,
     answered_topics,
     board,
-    run_names,
     score_table,
     scores_of,
 )
@@ -54,32 +55,42 @@ SCORES = ("support_precision", "support_recall")
 def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     """Download scores or labels by the parameters of the board, or all labels made here as JSONL."""
     collection = collection_for(request.user, slug)
-    rater, counting = BoardForm(request.GET).offer(collection)
+    chosen = BoardForm(request.GET)
+    rater, counting = chosen.offer(collection)
+    if chosen.problem:
+        raise Http404(chosen.problem)
     form = request.GET.get("format") or next(iter(PER_TOPIC))
     if file not in FILES or form not in PER_TOPIC:
         raise Http404("No such file of support.")
     lines: Iterable[str]
-    of: tuple[str, ...]
+    more: tuple[str, ...] = ()
     if file == "scores":
-        lines, of = PER_TOPIC[form](score_rows(collection, rater, counting)), (rater.key, counting.rule.value)
+        lines = PER_TOPIC[form](score_rows(collection, rater, counting))
+        more = (counting.rule.value, counting.runs.file_name if counting.runs else "")
     elif file == "answers":
-        lines, of = map(answer_line, labelled_answers(collection, rater)), (rater.key, "answers")
+        lines = map(answer_line, labelled_answers(collection, rater))
     elif file == "qrels":
-        lines, of = qrels_lines(collection, rater), (rater.key,)
+        lines = qrels_lines(collection, rater)
     else:
-        lines, of = label_lines(collection), ("labels",)
+        lines = label_lines(collection)
     content_type = "application/jsonl" if FILES[file] == "jsonl" else "text/plain"
     response = StreamingHttpResponse(
         (f"{line}\n" for line in lines), content_type=f"{content_type}; charset=utf-8"
     )
-    name = joined(slug, "support", *of) + f".{FILES[file]}"
+    name = support_file_name(collection, file, rater, *more)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
+def support_file_name(collection: Collection, file: str, rater: SupportRater, *more: str) -> str:
+    """Return the name of one of FILES; `more` is what else the scores depend on."""
+    of = {"answers": (rater.key, "answers"), "jsonl": ("labels",)}.get(file, (rater.key,))
+    return joined(collection.slug, "support", *of, *more) + f".{FILES[file]}"
+
+
 def score_rows(collection: Collection, rater: SupportRater, counting: Counting) -> Iterator[LeaderboardRow]:
     """Yield each score of each run by topic, as `counting` has them, and the means as topic `all`."""
-    names, scores = run_names(collection), scores_of(collection, rater, counting)
+    names, scores = run_names(collection, counting.runs), scores_of(collection, rater, counting)
     query_ids = dict(collection.topics.values_list("pk", "query_id"))
     topics, rows = answered_topics(scores), board(collection, rater, counting).rows
     runs = [row.run_id for row in rows]
@@ -112,6 +123,7 @@ def board_table(collection: Collection, rater: SupportRater, counting: Counting)
         for row in standing.rows
     )
     stated = (
+        *((("runs", counting.runs.stated),) if counting.runs else ()),
         ("labels", f"{rater.name}; {RULES[counting.rule]}"),
         *(("order", each) for each in standing.ahead),
     )
@@ -147,14 +159,8 @@ def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[An
     """
     labels, names = placed_labels(collection, rater), run_names(collection)
     answers = {answer.response_id: answer for answer in cited(collection).answers}
-    in_order = imported(collection).filter(judge=rater.judge).values_list("response", "foreign")
-    foreign = {pk: read for pk, read in in_order if pk in labels.by_response}
-    made_here = [
-        pk
-        for pk, answer in answers.items()
-        if pk not in foreign and any(label >= 0 for row in labels.at_places(answer) for label in row)
-    ]
-    for pk in (*foreign, *made_here):
+    foreign = labelled_responses(collection, rater)
+    for pk in foreign:
         response = Response.objects.select_related("run", "topic").get(pk=pk)
         run_tag = names[response.run_id]
         rows = zip(convert.sentences(response), labels.at_places(answers[pk]), strict=True)
@@ -162,8 +168,22 @@ def labelled_answers(collection: Collection, rater: SupportRater) -> Iterator[An
             run_tag=run_tag.replace(" ", "-"),
             query_id=response.topic.query_id,
             sentences=tuple(_labelled(sentence, row) for sentence, row in rows),
-            foreign=foreign.get(pk, {}) if run_tag == response.run.run_tag else {},
+            foreign=foreign[pk] if run_tag == response.run.run_tag else {},
         )
+
+
+def labelled_responses(collection: Collection, rater: SupportRater) -> dict[int, dict[str, Any]]:
+    """Return the answers with a label by key, with what a file had beside: those of files, then others."""
+    labels = placed_labels(collection, rater)
+    in_order = imported(collection).filter(judge=rater.judge).values_list("response", "foreign")
+    foreign = {pk: read for pk, read in in_order if pk in labels.by_response}
+    made_here = [
+        answer.response_id
+        for answer in cited(collection).answers
+        if answer.response_id not in foreign
+        and any(label >= 0 for row in labels.at_places(answer) for label in row)
+    ]
+    return foreign | {pk: {} for pk in made_here}
 
 
 def _labelled(sentence: Sentence, labels: Sequence[int]) -> SentenceLabels:

@@ -1,6 +1,16 @@
 from django.urls import path
 
-from rubricweb.exports import banks, corpus, graded, labels, listings, support, views
+from rubricweb.exports import (
+    assessments,
+    banks,
+    corpus,
+    graded,
+    labels,
+    listings,
+    support,
+    support_page,
+    views,
+)
 
 app_name = "exports"
 urlpatterns = [
@@ -12,11 +22,22 @@ urlpatterns = [
     path("<slug:slug>/exports/banks/<int:bank_id>/", banks.bank_page, name="bank"),
     path("<slug:slug>/exports/banks/<int:bank_id>/file/", banks.bank_file, name="bank-file"),
     path("<slug:slug>/exports/banks/<int:bank_id>/losses/", banks.bank_losses, name="bank-losses"),
+    path(
+        "<slug:slug>/exports/banks/<int:bank_id>/assessments/",
+        assessments.assessments_page,
+        name="assessments",
+    ),
+    path(
+        "<slug:slug>/exports/banks/<int:bank_id>/assessments/file/",
+        assessments.assessments_file,
+        name="assessments-file",
+    ),
     path("<slug:slug>/exports/banks/<int:bank_id>/listings/<str:listing>/", listings.listing, name="listing"),
     path("<slug:slug>/exports/topics/", corpus.topics_page, name="topics"),
     path("<slug:slug>/exports/topics/file/", corpus.topics_file, name="topics-file"),
     path("<slug:slug>/exports/runs/<int:run_id>/", corpus.run_page, name="run"),
     path("<slug:slug>/exports/runs/<int:run_id>/file/", corpus.run_file, name="run-file"),
+    path("<slug:slug>/exports/support/", support_page.support_page, name="support-labels"),
     path("<slug:slug>/exports/support/<str:file>/", support.support, name="support"),
     path("<slug:slug>/exports/graded/", graded.graded, name="graded"),
     path("<slug:slug>/exports/leaderboard/", views.leaderboard, name="leaderboard"),

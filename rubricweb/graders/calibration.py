@@ -29,12 +29,12 @@ from rubricweb.graders.calibration_cards import (
     CalibrationStatus,
     agreement,
     hides_numbers,
-    sample,
     since,
     status,
     status_of,
 )
 from rubricweb.graders.models import CalibrationCard
+from rubricweb.graders.rated_cells import sample
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders_of

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
 from django.db import transaction
@@ -18,8 +16,6 @@ from grading.statistics.agreement import ENOUGH_CELLS
 from grading.statistics.calibration import (
     Bias,
     Calibration,
-    Estimate,
-    RatedCells,
     RatingRow,
     biases,
     calibration,
@@ -28,138 +24,23 @@ from grading.statistics.calibration import (
 from grading.statistics.diagnostics import families
 from grading.statistics.mean_intervals import LEVEL
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core import audit
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.graders import calibrated_labels
 from rubricweb.graders.models import CalibrationCard
+from rubricweb.graders.rated_cells import RatedSample, item_names, sample, standing_on
 from rubricweb.grades import visibility
-from rubricweb.grades.configs import default_min_grade, kinds_of
-from rubricweb.grades.human_matrices import HumanGrades, human_matrices
-from rubricweb.grades.human_models import Draw, HumanGrade
-from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.configs import default_min_grade
 from rubricweb.grades.models import GraderConfig
 
 Mask = NDArray[np.bool_]
-CellName = tuple[int, str, int]
-"""Topic, id of the wording and passage of a cell."""
 MOST_FAMILIES = 12
 
 RULE = "step-down max-T over all groups, sign flips over topics"
 """Test by which a group counts as clear, with the level `alpha` for all groups together."""
-ENOUGH_RANDOM = 50
-"""Number of randomly drawn cells from which on a card uses them alone."""
-
-
-@dataclass(frozen=True, eq=False)
-class RatedSample:
-    """A sample of cells; each array and list has one entry per cell."""
-
-    cells: RatedCells
-    names: list[CellName]
-    is_drawn: Mask
-    """Whether the cell was drawn at random from all cells, not chosen by a person."""
-    is_blind: Mask
-    """Whether somebody rated the cell before seeing the grader's rating."""
-    rated_at: list[datetime]
-    """When somebody last rated the cell."""
-    raters: list[frozenset[int]]
-
-    def only(self, mask: Mask) -> RatedSample:
-        """Return the sample of the cells in the mask."""
-        places = np.flatnonzero(mask).tolist()
-        return RatedSample(
-            cells=RatedCells(self.cells.grader[mask], self.cells.human[mask], self.cells.topics[mask]),
-            names=[self.names[place] for place in places],
-            is_drawn=self.is_drawn[mask],
-            is_blind=self.is_blind[mask],
-            rated_at=[self.rated_at[place] for place in places],
-            raters=[self.raters[place] for place in places],
-        )
-
-    @property
-    def all_raters(self) -> frozenset[int]:
-        return frozenset[int]().union(*self.raters)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-class _RatedCell(NamedTuple):
-    name: CellName
-    grader: int
-    human: int
-    is_drawn: bool
-
-
-def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> set[tuple[str, str]]:
-    """Return (query id, id of the wording) of each item that the grader grades.
-
-    As of a version if one is given.
-    """
-    kinds = [str(kind) for kind in kinds_of(config)]
-    if version is not None:
-        then = version.all_entries.filter(item__kind__in=kinds)
-        return set(then.values_list("item__topic__query_id", "revision__uid"))
-    now = Item.including_secret.active().filter(bank=bank, kind__in=kinds)
-    return set(now.values_list("topic__query_id", "revision__uid"))
-
-
-def sample(bank: Bank, config: GraderConfig) -> RatedSample:
-    """Return all cells of the bank's items that the grader and people rated, people's ratings combined."""
-    pool = collection_pool(bank.collection)
-    human, graded = human_matrices(pool), matrices(config, pool)
-    whole = Draw.objects.filter(collection=bank.collection_id, design=Draw.Design.CELLS)
-    draws = set(whole.values_list("pk", flat=True))
-    uids_by_query: dict[str, list[str]] = {}
-    for query_id, uid in sorted(item_names(bank, config)):
-        uids_by_query.setdefault(query_id, []).append(uid)
-    cells: list[_RatedCell] = []
-    for topic in pool.topics:
-        pk, uids = topic.topic_id, tuple(uids_by_query.get(topic.query_id, ()))
-        cells += _of_topic(graded[pk], human[pk], uids, draws)
-    return _with_events(cells)
-
-
-def _of_topic(
-    graded: TopicGrades, human: HumanGrades, uids: tuple[str, ...], draws: set[int]
-) -> Iterator[_RatedCell]:
-    by_grader, by_people = (grades.matrix.columns(uids).ratings for grades in (graded, human))
-    drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]
-    is_drawn = np.any(drawn, axis=0) if drawn else np.zeros(by_people.shape, dtype=np.bool_)
-    pool = graded.pool
-    for row, column in np.argwhere((by_people >= 0) & (by_grader >= 0)).tolist():
-        place = (row, column)
-        name = (pool.topic_id, uids[column], pool.passage_pks[row])
-        yield _RatedCell(name, int(by_grader[place]), int(by_people[place]), bool(is_drawn[place]))
-
-
-def _with_events(cells: list[_RatedCell]) -> RatedSample:
-    """Add who rated the cells, when, and whether blind."""
-    rows = HumanGrade.objects.filter(topic__in={cell.name[0] for cell in cells}).order_by("pk")
-    fields = ("topic_id", "revision__uid", "passage_id", "at", "by_id", "how")
-    last: dict[CellName, datetime] = {}
-    raters: dict[CellName, set[int]] = {cell.name: set() for cell in cells}
-    blind: set[CellName] = set()
-    for topic, uid, passage, at, by, how in rows.values_list(*fields).iterator():
-        name = (topic, uid, passage)
-        if name in raters:
-            last[name] = at
-            raters[name].add(by)
-            blind |= {name} if how == HumanGrade.How.BLIND else set()
-    return RatedSample(
-        cells=RatedCells(
-            np.array([cell.grader for cell in cells], dtype=np.int64),
-            np.array([cell.human for cell in cells], dtype=np.int64),
-            np.array([cell.name[0] for cell in cells], dtype=np.int64),
-        ),
-        names=[cell.name for cell in cells],
-        is_drawn=np.array([cell.is_drawn for cell in cells], dtype=np.bool_),
-        is_blind=np.array([cell.name in blind for cell in cells], dtype=np.bool_),
-        rated_at=[last[cell.name] for cell in cells],
-        raters=[frozenset(raters[cell.name]) for cell in cells],
-    )
 
 
 def by_length(sample: RatedSample) -> Mapping[str, Mask]:
@@ -219,6 +100,7 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
         "min_grade": min_grade,
         **agreement(measured),
         "by_rating": [_rating(row) for row in measured.by_rating],
+        "labels": calibrated_labels.document(bank, config, sample.cells, min_grade=min_grade),
         "groups": {
             "compared": sum(not np.isnan(row.p) for row in groups),
             "rule": RULE,
@@ -232,21 +114,16 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
 def agreement(measured: Calibration) -> Json:
     """Return the numbers over all cells."""
     whole = {"kappa": measured.kappa, "same": measured.same, "near": measured.near, "bias": measured.bias}
-    return {name: _estimate(estimate) for name, estimate in whole.items()}
-
-
-def _estimate(estimate: Estimate) -> Json:
-    low, high = estimate.interval.low, estimate.interval.high
-    return {"value": none_if_nan(estimate.value), "low": none_if_nan(low), "high": none_if_nan(high)}
+    return {name: estimate.as_json for name, estimate in whole.items()}
 
 
 def _rating(row: RatingRow) -> Json:
-    measured = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
+    measured = {"people": row.people.as_json, "reached": row.reached.as_json}
     return {"rating": row.rating, "cells": row.cells, **measured}
 
 
 def _bias(row: Bias) -> Json:
-    measured = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
+    measured = {"bias": row.bias.as_json, "beyond_others": row.beyond_others.as_json}
     return {
         "name": row.name,
         "cells": row.cells,
@@ -335,12 +212,6 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
         "grader calibrated", card, by=by, detail=f"{config}: {len(chosen)} pairs", collection=bank.collection
     )
     return card
-
-
-def standing_on(rated: RatedSample) -> tuple[RatedSample, bool]:
-    """Return the randomly drawn cells if there are enough, else all, and whether they are drawn."""
-    is_random = int(rated.is_drawn.sum()) >= ENOUGH_RANDOM
-    return (rated.only(rated.is_drawn), True) if is_random else (rated, False)
 
 
 def since(card: CalibrationCard) -> Calibration | None:

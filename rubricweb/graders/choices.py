@@ -102,13 +102,31 @@ CARDS = (
         "Confidential passages, unless the server is yours.",
     ),
 )
-FILE = "Grades from elsewhere"
+
+
+def cards() -> tuple[GraderCard, ...]:
+    """Return all cards: a plug-in's grader has one, too."""
+    brought = (backend for backend in registry.known_backends() if backend.plugin)
+    return (
+        *CARDS,
+        *(
+            GraderCard(
+                backend.name,
+                backend.label,
+                (backend.name,),
+                backend.default_llm,
+                f"What its authors made it for: the plug-in {backend.plugin}.",
+                "Anything else, before it is compared with people.",
+            )
+            for backend in brought
+        ),
+    )
 
 
 def card_of(collection: Collection) -> GraderCard:
     """Return the card of the collection's grader, or its back-end's card if no card has its model."""
     backend, llm = collection.grader_backend, collection.grader_llm
-    exact = (card for card in CARDS if backend in card.backends and card.llm == llm)
+    exact = (card for card in cards() if backend in card.backends and card.llm == llm)
     free = (card for card in CARDS if backend in card.backends and not card.llm)
     return next(exact, next(free, CARDS[0]))
 
@@ -122,7 +140,7 @@ class CardState:
 
 
 def state_of(card: GraderCard, workers: Sequence[WorkerBeat]) -> CardState:
-    if not card.backend.needs_model:
+    if not card.backend.needs_model or card.backend.plugin:
         return CardState("good", "ready")
     if card.backend.needs_server:
         is_set = model_server() is not None

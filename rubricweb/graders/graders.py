@@ -17,6 +17,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from grading import plugins
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.accounts import roles
@@ -27,12 +28,13 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.graders import dry_runs, prompts
 from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.calls import calls_compared
 from rubricweb.graders.choices import (
-    CARDS,
     CardState,
     GraderCard,
     GraderChoiceForm,
     card_of,
+    cards,
     grader_form,
     server_models,
     state_of,
@@ -40,6 +42,7 @@ from rubricweb.graders.choices import (
 from rubricweb.graders.forms import why_not_ask
 from rubricweb.graders.kept import kept_context
 from rubricweb.graders.models import CalibrationCard, DryRun
+from rubricweb.graders.panels import panels_context
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor
@@ -166,13 +169,14 @@ def ask_server(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _context(request: HtmxRequest, collection: Collection, submitted: Any = None) -> Context:
     query = request.GET if submitted is None else submitted
-    card = next((each for each in CARDS if each.key == query.get("card")), card_of(collection))
+    card = next((each for each in cards() if each.key == query.get("card")), card_of(collection))
     workers = monitor.workers().beats
     form = grader_form(collection, card, workers, submitted if submitted is not None else _tried(query))
     has_sent = form.is_bound and submitted is None
     context = {
         "collection": collection,
-        "rows": [_row(collection, each, workers) for each in CARDS],
+        "rows": [_row(collection, each, workers) for each in cards()],
+        "faulty": [each for each in plugins.loaded() if each.problem],
         "card": card,
         "card_state": state_of(card, workers),
         "form": form,
@@ -182,6 +186,8 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
         **_trial(collection, query),
         **prompts.listed(collection),
         **kept_context(collection),
+        **panels_context(collection),
+        "compared_calls": [] if request.htmx else calls_compared(collection),
     }
     if not form.is_bound or (has_sent and form.is_valid()):
         context["consequence"] = _consequence(collection, form, workers)

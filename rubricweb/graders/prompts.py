@@ -99,7 +99,7 @@ def listed(collection: Collection) -> dict[str, object]:
     return {
         "prompt_rows": [row for row in rows if not row.row.is_put_away],
         "away": [row for row in rows if row.row.is_put_away],
-        "published": [prompt for prompt in prompts.published() if prompt.placeholders],
+        "published": [each for each in prompts.published() if _can_be_copied(each)],
     }
 
 
@@ -149,6 +149,11 @@ def _news(dry_run: DryRun, read: list[Read]) -> str:
     return f"{dry_run.llm} replied: {outcomes}."
 
 
+def _can_be_copied(prompt: prompts.Prompt) -> bool:
+    """Return whether a collection's own prompt can begin with its words: these ask about one item."""
+    return bool(prompt.placeholders) and prompt.items_a_call == 1
+
+
 def start_from(collection: Collection, fields: Mapping[str, str]) -> PromptForm:
     """Return a form that is empty, or a copy of the saved prompt `from` or the published class `like`.
 
@@ -160,7 +165,7 @@ def start_from(collection: Collection, fields: Mapping[str, str]) -> PromptForm:
     )
     if row:
         return PromptForm(initial=initial_of(row.prompt))
-    if published and published.placeholders:
+    if published and _can_be_copied(published):
         return PromptForm(initial=initial_of(published) | {"name": f"My{published.prompt_class}"[:64]})
     return PromptForm()
 

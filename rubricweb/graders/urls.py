@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.graders import calibration, graders, kept, prompts
+from rubricweb.graders import calibration, graders, kept, panels, prompts
 
 app_name = "graders"
 urlpatterns = [
@@ -12,6 +12,8 @@ urlpatterns = [
     path("<slug:slug>/graders/shown/", kept.default_grader, name="default-grader"),
     path("<slug:slug>/graders/answers/", kept.answers, name="answers"),
     path("<slug:slug>/graders/replies/", kept.replies, name="replies"),
+    path("<slug:slug>/graders/panels/form/", panels.form_new, name="panel-form"),
+    path("<slug:slug>/graders/panels/<int:panel_id>/combine/", panels.combine, name="panel-combine"),
     path("<slug:slug>/graders/calibration/make/", calibration.make, name="calibrate"),
     path("<slug:slug>/graders/calibration/<int:card_id>/file/", calibration.card_file, name="card-file"),
     path("<slug:slug>/graders/calibration/<int:card_id>/badge/", calibration.badge, name="badge"),

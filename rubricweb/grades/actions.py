@@ -16,6 +16,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of, saved_config
 from rubricweb.grades.engine import parts, progress
+from rubricweb.grades.engine.doubts import Doubt
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.stages import (
     Stages,
@@ -47,6 +48,7 @@ def start_grading(
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
     configs: Iterable[GraderConfig] | None = None,
+    doubt: Doubt | None = None,
     priority: GradingJob.Priority | None = None,
 ) -> list[GradingJob]:
     """Start a job for each config with missing cells that no live job holds; none if there are none.
@@ -57,7 +59,8 @@ def start_grading(
     press at once the second finds nothing left.
     """
     chosen = active_configs(collection) if configs is None else configs
-    return start_plan(stages(collection, chosen, topics=topics, items=items), by=by, priority=priority)
+    plan = stages(collection, chosen, topics=topics, items=items, doubt=doubt)
+    return start_plan(plan, by=by, priority=priority)
 
 
 def start_plan(

@@ -12,7 +12,7 @@ from grading import prompts
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.formats import judge_qrels, nugget_grades
 from grading.graders import GraderSpec, backend_options, registry
-from grading.graders.base import ANSWERS_BY, JSON, PROMPT
+from grading.graders.base import ANSWERS_BY, JSON, PLUGIN, PROMPT
 from grading.prompts import Prompt
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.corpus.models import Collection
@@ -91,6 +91,8 @@ def spec_for(
     options: dict[str, JSON] = {PROMPT: prompts.as_options(prompt)} if prompts.is_own(prompt) else {}
     if backend in registry.BACKENDS:
         options |= registry.BACKENDS[backend].frozen_options(chosen, prompt)
+        if plugins := registry.plugins_of(registry.BACKENDS[backend], prompt):
+            options[PLUGIN] = plugins
     if prompt.needs_answer:
         options[ANSWERS_BY] = (
             reading.source.fingerprint

@@ -62,6 +62,15 @@ ALIKE = {
 """What may stand in files of the same option."""
 DEFAULT_BANK = "main"
 NUGGET_GRADER = "AutoJudge"
+WORDS = {
+    "pooled": "passages in pools",
+    "revisions": "wordings",
+    "banks": "rubrics",
+    "support_judges": "models with labels",
+    "support_events": "labels of support by people",
+    "support_labels": "labels of support by models",
+}
+"""What people call some of the kinds of rows that an import counts."""
 OBJECTS = 200_000
 """Garbage collector threshold during an import, in new objects."""
 

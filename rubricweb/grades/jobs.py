@@ -107,7 +107,7 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
 
 
 def _prompt(grade: Grade, items: dict[int, Item]) -> str:
-    """Return the prompt that was asked; empty where only another version of it is known."""
+    """Return the prompt that was asked; empty where it, or what its call asked, is not known any more."""
     try:
         prompt = configs.spec_of(grade.config).prompt
         if configs.spec_of(grade.config).fingerprint != grade.config.fingerprint:
@@ -117,8 +117,8 @@ def _prompt(grade: Grade, items: dict[int, Item]) -> str:
     cell = (grade.revision_id, grade.passage_id)
     answer = answers_for(grade.config, *([pk] for pk in cell)).get(cell)
     pair = chunks.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items), answer)
-    cut = grade.context_chars
-    return prompt.render(pair, None if cut is None else pair.passage.text[:cut])
+    whole, cut = chunks.with_call(grade, pair), grade.context_chars
+    return prompt.render(whole, None if cut is None else pair.passage.text[:cut]) if whole else ""
 
 
 def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:

@@ -7,7 +7,7 @@ from functools import partial
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -24,6 +24,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Pooled
 from rubricweb.grades import access, actions, configs, raters, selectors
 from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine.doubts import Doubt
 from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs.waiting import WaitingLine
@@ -142,7 +143,8 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     find = partial(monitor.to_start, collection, scope)
     if refusal := access.price_refusal(request.user, collection, find):
         return _refused(request, collection, {"start_refusal": refusal})
-    plan = stages(collection, configs.active_configs(collection), topics=scope.topics, items=scope.items)
+    active = configs.active_configs(collection)
+    plan = stages(collection, active, topics=scope.topics, items=scope.items, doubt=scope.doubt)
     started = actions.start_plan(plan, by=request.user)
     if not started:
         messages.info(request, "Nothing to start: every missing pair is already being graded.")
@@ -203,11 +205,30 @@ def back_to(request: HtmxRequest, collection: Collection) -> str:
 
 
 def scope_of(collection: Collection, query: Context) -> monitor.Scope:
-    """Return the scope; 404 for a bank or topic of another collection."""
+    """Return the scope; 404 for a bank, topic or grader of another collection."""
     bank_id, topic_id = (_number(query.get(name, "")) for name in ("bank", "topic"))
     bank = get_object_or_404(collection.banks, pk=bank_id) if bank_id is not None else None
     topic = get_object_or_404(collection.topics, pk=topic_id) if topic_id is not None else None
-    return monitor.Scope(bank, topic)
+    return monitor.Scope(bank, topic, _doubt_of(collection, query))
+
+
+def _doubt_of(collection: Collection, query: Context) -> Doubt | None:
+    pk = _number(query.get("unsure", ""))
+    if pk is None:
+        return None
+    doubt = raters.doubt_by(collection, pk, _share(query.get("below", "")))
+    if doubt is None:
+        raise Http404("No such grader.")
+    return doubt
+
+
+def _share(text: str) -> float | None:
+    """Return the number, 0 to 1; None for other text."""
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None
 
 
 def _number(text: str) -> int | None:
@@ -224,7 +245,7 @@ def missing_context(
         "collection": collection,
         "scope": scope,
         "gap": gap,
-        "look_at": _look_at(page, gap),
+        "look_at": _look_at(page, gap, raters.pressed_configs(collection)),
         "may_grade": roles.holds(request.user, collection, roles.TO_GRADE),
         "may_start": roles.holds(request.user, collection, roles.role_to_grade(collection)),
         "next": page,
@@ -232,11 +253,14 @@ def missing_context(
     }
 
 
-def _look_at(page: str, gap: monitor.Gap) -> str:
-    """Return the address of grades made here, if the page shows others by default; else ""."""
+def _look_at(page: str, gap: monitor.Gap, pressed: frozenset[int]) -> str:
+    """Return the address of grades made here, if the page shows others by default; else "".
+
+    Those who pressed Re-grade last, for the graders in `pressed`, see these by default.
+    """
     path, _, query = page.partition("?")
     address = QueryDict(query, mutable=True)
-    if gap.regraded is None or address.get("grader"):
+    if gap.regraded is None or address.get("grader") or gap.regraded.pk in pressed:
         return ""
     for name in ("page", "at", "min_grade"):
         address.pop(name, None)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from grading import prompts
 from grading.formats.judge_qrels import FILE_MD5
 from grading.graders.backend_options import ATTEMPT, Value
-from grading.graders.base import ANSWERS_BY, PROMPT
+from grading.graders.base import ANSWERS_BY, NO_SETTINGS, PROMPT
 from grading.graders.hf_model import SMOLLM2
 from grading.graders.registry import IMPORTED
 from grading.types import Outcome, Purpose
@@ -131,8 +131,8 @@ class GraderConfig(models.Model):
 
     @property
     def settings(self) -> dict[str, Value]:
-        """Return its options other than the prompt and the source of answers."""
-        return {name: value for name, value in self.options.items() if name not in (PROMPT, ANSWERS_BY)}
+        """Return its options other than the prompt, the source of answers, and a panel's members."""
+        return {name: value for name, value in self.options.items() if name not in NO_SETTINGS}
 
     @property
     def settings_words(self) -> str:
@@ -332,6 +332,9 @@ class Grade(models.Model):
     """Mean of the grader's distribution over the ratings, where the back-end has one."""
     context_chars = models.PositiveIntegerField(null=True)
     """Characters of the passage that the model saw, where it had to be cut."""
+    call_items = models.PositiveSmallIntegerField(null=True)
+    call_place = models.PositiveSmallIntegerField(null=True)
+    """Number of items of its call; place, from 1, among all asked of its passage; None where it asked one."""
     job = models.ForeignKey(
         GradingJob, models.SET_NULL, null=True, related_name="grades", db_index=False, db_constraint=False
     )
@@ -342,10 +345,7 @@ class Grade(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=("config", "revision", "passage"), name="grade_unique_per_config"),
-            models.CheckConstraint(
-                condition=Q(rating__isnull=True) | IS_RATING,
-                name="rating_within_scale",
-            ),
+            models.CheckConstraint(condition=Q(rating__isnull=True) | IS_RATING, name="rating_within_scale"),
             models.CheckConstraint(
                 condition=~Q(outcome=Outcome.FAILED.value) | Q(rating__isnull=True),
                 name="failed_grade_has_no_rating",

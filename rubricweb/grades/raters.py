@@ -17,9 +17,12 @@ from django.http import QueryDict
 from numpy.typing import NDArray
 
 from grading.graders import registry
+from grading.graders.panel import PANEL
 from grading.types import CONTRADICTS, MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import AT_ONCE, offer_choices
+from rubricweb.core.models import AuditEntry
+from rubricweb.core.reader import reader
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import (
     default_min_grade,
@@ -31,8 +34,16 @@ from rubricweb.grades.configs import (
     threshold_note,
     within_scale,
 )
-from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.selectors import ON_ITEMS, GraderRow, graders_of, is_stored, labellers_of
+from rubricweb.grades.engine.doubts import Doubt
+from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.grades.selectors import (
+    ON_ITEMS,
+    GraderRow,
+    graders_of,
+    is_stored,
+    labellers_of,
+    scored_graders,
+)
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, GradedItems, ItemColumn
 
 KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)
@@ -53,6 +64,8 @@ class Rater:
     """Config by kind, never empty; for a grader that labels passages, the kind is DIRECT."""
     is_active: bool
     """Whether Re-grade runs it in this collection."""
+    is_pressed: bool = False
+    """Whether the reader's latest press of Re-grade here ran it: forms show it to them by default."""
 
     @property
     def pk(self) -> int:
@@ -119,7 +132,8 @@ class Rater:
         if first.backend == registry.IMPORTED:
             return f"{first.llm}, imported{_DOES[self.purpose]}"
         backend = registry.BACKENDS.get(first.backend)
-        name = backend.label if backend and not backend.needs_model else first.llm
+        is_baseline = backend and not backend.needs_model and first.backend != PANEL
+        name = backend.label if backend and is_baseline else first.llm
         return f"{name}{first.settings_words}{_DOES[self.purpose]}"
 
     @property
@@ -199,6 +213,18 @@ def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
     return _preferred(_teams((row.config for row in rows), is_active=False))[:1]
 
 
+def graded_raters(collection: Collection) -> tuple[Rater, ...]:
+    """Return the raters that have grades of any bank, or labels, in the collection, the default one first."""
+    return _teams((row.config for row in scored_graders(collection)), is_active=False)
+
+
+def doubt_by(collection: Collection, pk: int, below: float | None = None) -> Doubt | None:
+    """Return the doubt of the rater with this config here; None without one."""
+    named = (rater for rater in graded_raters(collection) if pk in {config.pk for config in rater.configs})
+    rater = next(named, None)
+    return Doubt(rater.configs, below) if rater else None
+
+
 def raters(bank: Bank) -> tuple[Rater, ...]:
     """Return the raters to choose from on the screens of a bank, the default one first; never empty.
 
@@ -229,7 +255,32 @@ def _in_order(
         is_default = any(is_stored(collection, config) for config in rater.configs)
         return not is_default, min(place.get(config.pk, len(place)) for config in rater.configs)
 
-    return tuple(sorted(listed, key=key))
+    if len(listed) < 2:
+        return tuple(listed)
+    pressed = pressed_configs(collection)
+    return tuple(
+        replace(rater, is_pressed=any(config.pk in pressed for config in rater.configs))
+        for rater in sorted(listed, key=key)
+    )
+
+
+def pressed_configs(collection: Collection) -> frozenset[int]:
+    """Return the graders that the reader's latest press of Re-grade ran, unless the default was set since.
+
+    By primary key; empty for readers who never pressed it here.
+    """
+    user = reader().user
+    if user is None:
+        return frozenset()
+    mine = GradingJob.objects.filter(collection=collection, by=user, is_again=False)
+    last = mine.order_by("-pk").first()
+    if last is None:
+        return frozenset()
+    chosen = AuditEntry.objects.filter(collection=collection, verb="default grader chosen")
+    if chosen.filter(at__gt=last.created_at).exists():
+        return frozenset()
+    same = mine.filter(press=last.press) if last.press else mine.filter(pk=last.pk)
+    return frozenset(same.values_list("config", flat=True))
 
 
 def _preferred(listed: tuple[Rater, ...]) -> tuple[Rater, ...]:
@@ -299,6 +350,12 @@ def covered_from() -> forms.IntegerField:
     )
 
 
+def covering() -> forms.IntegerField:
+    """Return the field of how many items a passage covers at least to be listed."""
+    widget = forms.NumberInput(attrs=AT_ONCE)
+    return forms.IntegerField(label="Items covered, at least", min_value=0, required=False, widget=widget)
+
+
 def rater_choices(raters: Iterable[Rater]) -> list[tuple[str, str]]:
     """Return one choice per rater, with prompt classes where names repeat."""
     listed = list(raters)
@@ -332,7 +389,8 @@ class GraderForm(AddressForm):
         """Offer these raters, and return the one in the address."""
         choices = rater_choices(raters)
         pk = self.data.get("grader", "")
-        chosen = chosen_rater(raters, pk)
+        pressed = next((rater for rater in raters if rater.is_pressed), raters[0])
+        chosen = chosen_rater(raters, pk) if pk else pressed
         offer_choices(self, "grader", choices)
         if not pk or pk in {str(config.pk) for config in chosen.configs}:
             self.data["grader"] = str(chosen.pk)

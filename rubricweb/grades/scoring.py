@@ -32,6 +32,7 @@ from grading.measures.base import (
     Weighed,
 )
 from grading.measures.cover import LabelMode, partial_grade
+from grading.statistics.calibrated_labels import LabelMaps
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
 from grading.statistics.mean_intervals import mean_and_stderr
@@ -78,6 +79,8 @@ class MeasureSpec:
     """Version whose order of a run's passages counts for measures of labels."""
     is_judged_only: bool = False
     """A measure of labels takes passages without a label out of the runs before it cuts them."""
+    label_maps: LabelMaps | None = None
+    """How grades become labels, where the mode is CALIBRATED."""
     spelling: str = field(default="", compare=False)
     """Its name in ir_measures' spelling, where that was typed."""
 
@@ -175,7 +178,8 @@ class MeasureSpec:
     @property
     def level(self) -> int:
         """Return the first label that counts as relevant; trec_eval's `level_for_rel`."""
-        return self.relevant or (self.min_grade if self.mode is LabelMode.MAX else 1)
+        is_rating = self.mode in (LabelMode.MAX, LabelMode.CALIBRATED)
+        return self.relevant or (self.min_grade if is_rating else 1)
 
     @property
     def order(self) -> str:
@@ -294,7 +298,12 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
     matrix, mode = grades.matrix, measure.mode
     ratings = matrix.ratings if measure.is_workbench else matrix.columns(uids).ratings
     reached = {"min_grade": measure.min_grade, "min_answers": measure.min_answers}
-    return cover.labels(ratings, mode=mode, **reached)
+    labels = cover.labels(ratings, mode=mode, **reached)
+    if mode is not LabelMode.CALIBRATED:
+        return labels
+    if measure.label_maps is None:
+        raise ValueError("calibrated labels without the maps that make them")
+    return measure.label_maps.labels(grades.pool.topic_id, labels)
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
@@ -377,15 +386,6 @@ def rank_intervals(scores: Scores, test: PairedTest = PairedTest.SIGN_FLIPS) -> 
 def resolved(scores: Scores, test: PairedTest) -> float | None:
     """Return the difference that the topics detect with the power of `max_t.POWER`; None if none."""
     return none_if_nan(_resolution(scores.tobytes(), scores.shape, test))
-
-
-def span(first: int, last: int) -> str:
-    """Format a range of ranks for people.
-
-    >>> span(3, 3)
-    '3'
-    """
-    return str(first) if first == last else f"{first}\N{EN DASH}{last}"
 
 
 @lru_cache(maxsize=CACHED_TABLES)

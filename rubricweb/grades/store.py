@@ -13,11 +13,12 @@ from django.db import connection, transaction
 from django.db.models import Count, F
 from django.utils import timezone
 
+from grading.graders.panel import PANEL, members_of
 from grading.types import Outcome
 from rubricweb.core import database
 from rubricweb.core.models import new_stamp
 from rubricweb.grades import replies
-from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, MatrixStamp
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, MatrixStamp, Pair
 
 
 class GradeRow(NamedTuple):
@@ -34,6 +35,8 @@ class GradeRow(NamedTuple):
     confidence: float | None = None
     expectation: float | None = None
     context_chars: int | None = None
+    call_items: int | None = None
+    call_place: int | None = None
     reply_block_id: int | None = None
     """Left empty: `save_grades` and the others put long replies into blocks."""
 
@@ -52,6 +55,7 @@ TOGETHER = 16
 more: slow graders save each grade by itself, and a reply alone in its block takes more room than in its
 row.
 """
+DELETED_AT_ONCE = 500
 ROWS_AT_ONCE = 60
 """Rows of one statement; SQLite may be built to take no more than 999 values."""
 _values = attrgetter(*GradeRow._fields)
@@ -70,6 +74,7 @@ def save_grades(
         inserted = _insert(config, stored, job, on_conflict="DO NOTHING")
         if inserted != len(rows):
             _correct_stamp(config, topic_id, inserted - len(rows))
+        _outdate_panels(config, topic_id, ((row.revision_id, row.passage_id) for row in rows))
         new += inserted
     return new
 
@@ -88,6 +93,7 @@ def save_new_grades(config: GraderConfig, topic_id: int, grades: Sequence[NewGra
         rows = [(*row[:5], "" if row[:2] in long else row[5], block_of.get(row[:2])) for row in grades]
         written = insert(rows, (*NEW, "reply_block_id"), same, "DO NOTHING")
     _correct_stamp(config, topic_id, written - len(grades))
+    _outdate_panels(config, topic_id, (row[:2] for row in grades))
     return written
 
 
@@ -111,6 +117,7 @@ def _replace(config: GraderConfig, grades: Iterable[GradeRow], job: GradingJob |
         stored = _with_blocks(config, topic_id, rows, at_least=1)
         written += _insert(config, stored, job, on_conflict=_replacing(where))
         _correct_stamp(config, topic_id, _counted(config, topic_id) - before)
+        _outdate_panels(config, topic_id, ((row.revision_id, row.passage_id) for row in rows))
     return written
 
 
@@ -120,6 +127,7 @@ def remove_grades(config: GraderConfig, topic_id: int, grades: GradeQuerySet) ->
     _move_stamp(config, topic_id, expected=0)
     going = grades.filter(config=config, topic=topic_id)
     of_them = _blocks_of(going)
+    _outdate_panels(config, topic_id, going.values_list("revision_id", "passage_id"))
     removed = going.delete()[0]
     replies.remove_unused(config.pk, topic_id, of_them)
     _correct_stamp(config, topic_id, -removed)
@@ -138,6 +146,9 @@ def remove_between(first: int, last: int, *, topics: Iterable[int]) -> None:
     of_them = {
         (config, topic): _blocks_of(rows.filter(config=config, topic=topic)) for config, topic, _ in counted
     }
+    for config, topic_id, _ in counted:
+        going = rows.filter(config=config, topic=topic_id)
+        _outdate_panels(configs[config], topic_id, going.values_list("revision_id", "passage_id"))
     rows._raw_delete(connection.alias)
     for (config_id, topic_id), some in of_them.items():
         replies.remove_unused(config_id, topic_id, some)
@@ -146,6 +157,26 @@ def remove_between(first: int, last: int, *, topics: Iterable[int]) -> None:
 def recount(config: GraderConfig, topic_id: int) -> None:
     """Move the stamp after a change of existing grades, so that matrices are read again."""
     _move_stamp(config, topic_id, expected=0)
+
+
+def _outdate_panels(config: GraderConfig, topic_id: int, cells: Iterable[Pair]) -> None:
+    """Delete the grades of panels of which `config` is a member, on cells where its grade changes.
+
+    `cells` is read only where there is such a panel.
+    """
+    if config.backend == PANEL:
+        return
+    graded = MatrixStamp.objects.filter(config__backend=PANEL, topic=topic_id, grades__gt=0)
+    panels = [stamp.config for stamp in graded.select_related("config").order_by("config_id")]
+    panels = [panel for panel in panels if config.fingerprint in members_of(panel.options)]
+    changed = set(cells) if panels else set()
+    for panel in panels:
+        rows = Grade.objects.by(panel).for_topics([topic_id])
+        made = rows.values_list("pk", "revision_id", "passage_id")
+        stale = [pk for pk, revision, passage in made.iterator(10_000) if (revision, passage) in changed]
+        for start in range(0, len(stale), DELETED_AT_ONCE):
+            batch = stale[start : start + DELETED_AT_ONCE]
+            remove_grades(panel, topic_id, Grade.objects.filter(pk__in=batch))
 
 
 def _blocks_of(grades: GradeQuerySet) -> set[int]:

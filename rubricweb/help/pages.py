@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +35,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "tutorials/participant",
     ),
     "Work with it": ("topics", "work", "results", "runs", "files", "graders", "people"),
-    "Run it": ("server", "programs", "commands"),
+    "Run it": ("server", "programs", "judges", "commands"),
     "Look up": ("measures", "certainty", "glossary"),
 }
 """The names of the pages by section; `measures` is `docs/help/measures.md` or `docs/measures.md`."""
@@ -125,8 +126,17 @@ def address_of(name: str) -> str:
     return reverse("help:index") if name == "index" else reverse("help:page", args=[name])
 
 
-def parse(name: str, text: str) -> HelpPage:
-    """Return the document. Raises ValueError if the text does not begin with a title."""
+def parse(
+    name: str,
+    text: str,
+    link: Callable[[str, str], str] | None = None,
+    picture: Callable[[str, str], str] | None = None,
+) -> HelpPage:
+    """Return the document. Raises ValueError if the text does not begin with a title.
+
+    `link` and `picture` take what the text has as address, and the name of the page, and return where that
+    is served; without them, where this server has it.
+    """
     tokens = _MARKDOWN.parse(_COMMENT.sub("", text))
     if not tokens or tokens[0].tag != "h1":
         raise ValueError(f"{name}.md does not begin with a title (# ...)")
@@ -141,7 +151,7 @@ def parse(name: str, text: str) -> HelpPage:
         content = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
         parts.append(HelpSection(int(tokens[start].tag[1]), anchor, heading, content))
     for token in tokens:
-        _point(token, name)
+        _point(token, name, link or _target, picture or _picture)
     html = _MARKDOWN.renderer.render(tokens[3:], _MARKDOWN.options, {})
     # The renderer escapes what it is given: html is False.
     return HelpPage(name, parts[0].heading, mark_safe(html), tuple(parts))  # noqa: S308
@@ -153,7 +163,9 @@ def _plain(token: Token) -> str:
     return "".join(" " if child.type == "softbreak" else child.content for child in token.children or ())
 
 
-def _point(token: Token, name: str) -> None:
+def _point(
+    token: Token, name: str, link: Callable[[str, str], str], picture: Callable[[str, str], str]
+) -> None:
     """Point links and pictures to where they are served; links to files that are not pages become text."""
     if token.type == "th_open":
         token.attrSet("scope", "col")
@@ -161,11 +173,14 @@ def _point(token: Token, name: str) -> None:
         token.attrSet("class", "num")
     for child in token.children or ():
         if child.type == "image":
-            picture = str(child.attrGet("src")).rpartition("/")[2]
-            child.attrSet("src", static(f"help/{picture}"))
+            child.attrSet("src", picture(str(child.attrGet("src")), name))
             child.attrSet("loading", "lazy")
         elif child.type == "link_open":
-            child.attrSet("href", _target(str(child.attrGet("href")), name))
+            child.attrSet("href", link(str(child.attrGet("href")), name))
+
+
+def _picture(source: str, name: str) -> str:
+    return static(f"help/{source.rpartition('/')[2]}")
 
 
 def _target(href: str, name: str) -> str:
@@ -258,6 +273,16 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def page(request: HttpRequest, page: str) -> HttpResponse:
     return _page(request, page)
+
+
+@require_safe
+@login_not_required
+def source(request: HttpRequest, page: str) -> HttpResponse:
+    """Answer with the Markdown of a page, for programs that read it."""
+    path = path_of(page)
+    if path is None:
+        raise Http404("The help has no such page.")
+    return HttpResponse(path.read_text(encoding="utf-8"), content_type="text/markdown; charset=utf-8")
 
 
 @require_safe

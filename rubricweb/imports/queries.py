@@ -12,10 +12,11 @@ from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
 from grading.formats.base import Content
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
+from grading.formats.support_judgments import JUDGED_PLACES
 from grading.formats.support_labels import LABELLED_ANSWERS
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
-from rubricweb.grades.import_collection import NUGGET_GRADER
+from rubricweb.grades.import_collection import NUGGET_GRADER, WORDS
 from rubricweb.grades.import_ratings import NO_AUTHOR
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
@@ -24,14 +25,6 @@ SHOWN_IMPORTS = 100
 AUTHORLESS = "whose?"
 ORDER = ("topics", "passages", "pooled", "runs", "rankings", "judgments", "banks", "items", "grades")
 """Kinds whose rows are counted before an import; others come after them."""
-WORDS = {
-    "pooled": "passages in pools",
-    "revisions": "wordings",
-    "banks": "rubrics",
-    "support_judges": "models with labels",
-    "support_events": "labels of support by people",
-    "support_labels": "labels of support by models",
-}
 
 AUTHOR_HELP = {
     QRELS: "The name of a model, if its labels these are. Empty: judgments of people.",
@@ -39,6 +32,7 @@ AUTHOR_HELP = {
     GRADED_RUBRIC: f"{PEOPLE}, or the name of a model, to import answers and grades. Empty: criteria alone.",
     ASSESSMENTS.name: f"{PEOPLE}, or the name of a model. The file does not say whose assessments it has.",
     LABELLED_ANSWERS.name: f"{PEOPLE}, or the name of a model. The file does not say whose labels it has.",
+    JUDGED_PLACES.name: "The name of the model. The file does not say whose labels it has.",
     NUGGET_GRADES.name: f"The name of the model that graded. Empty: {NUGGET_GRADER}.",
     **dict.fromkeys(
         (each.name for each in registry.of_content(Content.BATTLES)),
@@ -46,6 +40,8 @@ AUTHOR_HELP = {
     ),
 }
 """By format of a file that does not say who made it."""
+OF_ANSWERS = (LABELLED_ANSWERS.name, JUDGED_PLACES.name)
+"""Formats of labels of support by answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ class FileRow:
     @property
     def lacks_author(self) -> bool:
         """Whether it is read as it is once somebody names its author."""
-        needs_one = self.file.format == LABELLED_ANSWERS.name and not self.file.author
+        needs_one = self.file.format in OF_ANSWERS and not self.file.author
         return (needs_one and not self.file.problem) or self.problem.startswith(NO_AUTHOR)
 
     @property
@@ -166,7 +162,7 @@ class Batch:
 
     @property
     def has_labelled_answers(self) -> bool:
-        return any(file.file.format == LABELLED_ANSWERS.name for file in self.files)
+        return any(file.file.format in OF_ANSWERS for file in self.files)
 
     @property
     def is_ready(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted, number
 from rubricweb.jobs.kinds import kind_of_job
 from rubricweb.jobs.models import Chunk, Job
 
@@ -61,6 +61,8 @@ class Price:
     dollars: float | None
     is_guess: bool = False
     """Whether the time follows from an unmeasured rate."""
+    calls: int | None = None
+    """Calls of models, some of which ask about several units; None where unknown."""
 
     @property
     def measured_seconds(self) -> Range | None:
@@ -72,10 +74,15 @@ class Price:
 
     @property
     def words(self) -> str:
-        """Return the price for people: "less than $0.01, about 2 min (guess), about 4,000 input tokens"."""
+        """Return the price for people: "less than $0.01, about 2 min (guess), about 4,000 input tokens".
+
+        The number of calls comes first where it is not that of the units.
+        """
         guess = " (guess)" if self.is_guess else ""
+        many = self.calls is not None and self.calls != self.cells
         return ", ".join(
             (
+                *([counted(self.calls or 0, "call")] if many else []),
                 *([self.dollars_words] if self.dollars is not None else []),
                 f"{self.seconds_words}{guess}" if self.seconds else "time unknown",
                 *([f"about {number(self.tokens)} input tokens"] if self.tokens is not None else []),

@@ -26,7 +26,8 @@ from grading.statistics.mean_intervals import ConfidenceInterval, statistic_inte
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.run_slices import RunSlice, pool_of
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of, within_scale
 from rubricweb.grades.matrices import matrices
@@ -51,6 +52,8 @@ class Labeller:
     collection: Collection
     config: GraderConfig
     bank: Bank | None
+    runs: RunSlice | None = None
+    """The runs whose pool is labelled; None for all."""
 
     @property
     def label(self) -> str:
@@ -122,16 +125,18 @@ class Between:
     """Of all labels, with quadratic weights."""
 
 
-def labellers(collection: Collection, configs: list[GraderConfig], banks: list[Bank]) -> list[Labeller]:
-    """Return each grader with each of the banks that it graded."""
+def labellers(
+    collection: Collection, configs: list[GraderConfig], banks: list[Bank], runs: RunSlice | None = None
+) -> list[Labeller]:
+    """Return each grader with each of the banks that it graded, on the pool of these runs."""
     bank_ids = {bank.pk for bank in banks}
     pairs: list[Labeller] = []
     for config in configs:
         if config.purpose == Purpose.DIRECT:
-            pairs.append(Labeller(collection, config, None))
+            pairs.append(Labeller(collection, config, None, runs))
         else:
             graded = banks_graded_by(config, collection)
-            pairs += [Labeller(collection, config, bank) for bank in graded if bank.pk in bank_ids]
+            pairs += [Labeller(collection, config, bank, runs) for bank in graded if bank.pk in bank_ids]
     return pairs
 
 
@@ -182,7 +187,7 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
 def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:
     """Return, by topic: the label of each pooled passage, -1 where it has none."""
     visibility.refuse_sums(labeller.collection)
-    pool = collection_pool(labeller.collection)
+    pool = pool_of(labeller.collection, labeller.runs)
     config = labeller.config
     spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), MeasureSpec())
     items, grades = topic_items_of(spec), matrices(config, pool)

@@ -38,7 +38,9 @@ def add_label_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="lowest grade that counts (4; 1 for labels and checked answers)",
     )
-    parser.add_argument("--mode", default="max", help="label of a passage: max (default), binary or count")
+    parser.add_argument(
+        "--mode", default="max", help="label of a passage: max (default), binary, count or calibrated"
+    )
     parser.add_argument(
         "--min-answers",
         type=int,
@@ -69,6 +71,16 @@ def _add_item_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--by-subtopic", action="store_true", help="by subtopic; boards: their mean, then topics'"
     )
+    add_run_arguments(parser)
+
+
+def add_run_arguments(parser: ArgumentParser) -> None:
+    """Add which runs count, with the pool that they make; see `run_slices.find_runs`."""
+    parser.add_argument(
+        "--task", default="", metavar="T", help="only runs of this task; none: without a task"
+    )
+    text = "only these runs, with * for any characters: bm25*,mono_t5"
+    parser.add_argument("--runs", default="", metavar="A,B", help=text)
 
 
 def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
@@ -89,12 +101,13 @@ def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
         config,
         bank,
         kinds,
-        lookup.check_measure(config, measure),
+        lookup.calibrated(config, bank, lookup.check_measure(config, measure)),
         version=lookup.find_version(bank, options["bank_version"]),
         source=lookup.parse_choice(Source, options["ratings"], "ratings"),
         by_subtopic=options["by_subtopic"],
+        runs=lookup.find_runs(collection, options["task"], options["runs"]),
     )
-    return lookup.check_units(spec)
+    return lookup.check_labels(spec)
 
 
 def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
@@ -180,6 +193,7 @@ def add_comparing_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
     text = "first judgment that is relevant; default: the collection's"
     parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=text)
+    add_run_arguments(parser)
     parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
     add_json_argument(parser)
 

@@ -20,9 +20,18 @@ from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.core.forms import Chip, ChipForm, RenamedChoiceField, filled_in, keep_choices, offer_rows
+from rubricweb.core.forms import (
+    Chip,
+    ChipForm,
+    RenamedChoiceField,
+    filled_in,
+    keep_choices,
+    offer_choices,
+    offer_rows,
+)
 from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, tasks, token_of
 from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
@@ -46,6 +55,7 @@ MODES = (
     (LabelMode.MAX, "highest rating"),
     (LabelMode.BINARY, "binary at the threshold"),
     (LabelMode.COUNT, "count of items"),
+    (LabelMode.CALIBRATED, "highest rating, calibrated by people"),
 )
 SOURCES = tuple(
     ("" if source is Source.GRADER else str(source), label) for source, label in provenance.SOURCES.items()
@@ -73,6 +83,16 @@ NO_COLUMNS = {"columns": "its further columns: runs are looked at by the measure
 
 
 TOPICS_HELP = "An attribute of topics: category=how-to, ambiguity=5..10, ambiguity=high (its high third)"
+
+
+class TaskField(forms.ChoiceField):
+    """A task of runs, in whatever capitals."""
+
+    def to_python(self, value: object) -> str:
+        return token_of(str(value)) if value else ""
+
+    def bound_data(self, data: object, initial: object) -> object:
+        return token_of(data) if isinstance(data, str) and data else data
 
 
 class GraderField(GraderChoice):
@@ -103,6 +123,8 @@ class LabelForm(forms.Form):
     source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
     units = forms.ChoiceField(choices=LABELLED_UNITS, required=False, label="Labels by")
     definition = forms.ChoiceField(choices=LABEL_DEFINITIONS, required=False)
+    task = TaskField(required=False)
+    runs = forms.CharField(max_length=2_000, required=False, label="Only runs", help_text=RUNS_HELP)
 
     spec: BoardSpec
 
@@ -121,6 +143,9 @@ class LabelForm(forms.Form):
         offer_rows(self, "bank", collection.banks.all())
         versions = BankVersion.objects.filter(bank__collection=collection)
         offer_rows(self, "version", versions.select_related("bank"))
+        named = tasks(collection)
+        has_choice = len(named) > 1 or "task" in given
+        offer_choices(self, "task", [("", "all"), *(named.items() if has_choice else ())])
 
     def default_values(self, given: Mapping[str, object]) -> dict[str, object]:
         """Return what an address that says `given` leaves out."""
@@ -166,8 +191,9 @@ class LabelForm(forms.Form):
                 raise BoardError("bank", "Make a rubric of questions or nuggets first.")
             kinds = lookup.find_kinds(config, self.cleaned_data["kind"])
             measure = lookup.check_measure(config, self.measure_spec())
+            measure = lookup.calibrated(config, bank, measure)
             spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
-            self.spec = lookup.check_units(spec)
+            self.spec = lookup.check_labels(spec)
         except BoardError as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
 
@@ -177,15 +203,27 @@ class LabelForm(forms.Form):
         if version and version.bank != spec.bank:
             raise BoardError("version", f"{version} is no version of the rubric {spec.bank or 'of labels'}")
         source = Source(self.cleaned_data["source"] or Source.GRADER)
-        return replace(spec, version=version, source=source, by_subtopic=bool(self.cleaned_data["units"]))
+        return replace(
+            spec,
+            version=version,
+            source=source,
+            by_subtopic=bool(self.cleaned_data["units"]),
+            runs=self.run_slice(),
+        )
+
+    def run_slice(self) -> RunSlice | None:
+        """Return the runs that the address names, which need not be valid. Raises BoardError."""
+        return lookup.find_runs(
+            self.collection, *(str(self[name].value() or "") for name in ("task", "runs"))
+        )
 
 
 class BoardForm(ChipForm, LabelForm):
     """All controls of a board, as chips with a menu; those that are left empty have their defaults."""
 
-    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade")
+    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade", "task")
     in_menu: tuple[str, ...] = (
-        *("cutoff", "kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
+        *("cutoff", "kind", "runs", "topics", "source", "version", "units", "topic", "facet", "missing"),
         *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
     )
     has_columns = True

@@ -29,6 +29,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.grades.configs import WHOLE_SCALE, default_min_grade, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec, judgment_table
@@ -72,16 +73,16 @@ def reference_choices(collection: Collection) -> list[tuple[str, str]]:
 
 def reference(base: Basis, name: str, measure: MeasureSpec, min_relevant: int) -> Reference:
     """Return the board of that name in addresses to compare one of `measure` with."""
-    board = official_named(base.spec.collection, name)
+    board = official_named(base.spec.collection, name, base.spec.runs)
     return official_reference(board, base) if board else judged_reference(base.pool, measure, min_relevant)
 
 
-def official_named(collection: Collection, name: str) -> Official | None:
+def official_named(collection: Collection, name: str, runs: RunSlice | None = None) -> Official | None:
     """Return the official board of that name in addresses, with its scores of topics; None for judgments."""
     if name == JUDGMENTS:
         return None
-    boards = {f"{OFFICIAL}{board.name}": board for board in official_boards(collection)}
-    return with_topics(collection, boards[name])
+    boards = {f"{OFFICIAL}{board.name}": board for board in official_boards(collection, runs)}
+    return with_topics(collection, boards[name], runs)
 
 
 def official_reference(board: Official, base: Basis) -> Reference:
@@ -188,6 +189,8 @@ class MetaSpec:
     """A board that is not the collection's, in place of `reference`."""
     topics: TopicSlice | None = None
     """Compare the boards on these topics; None for all."""
+    runs: RunSlice | None = None
+    """Compare them over these runs; None for all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,7 +252,7 @@ def meta_rows(
     """Return a row a contender, with these coefficients of each measure."""
     chosen = tuple(coefficients)
     if rows and spec.board is None:
-        spec = replace(spec, board=official_named(rows[0].collection, spec.reference))
+        spec = replace(spec, board=official_named(rows[0].collection, spec.reference, spec.runs))
     return [MetaRow(row, tuple(_cell(row, name, spec, chosen) for name in spec.measures)) for row in rows]
 
 
@@ -299,7 +302,7 @@ def _cell(row: Contender, name: str, spec: MetaSpec, coefficients: Sequence[Coef
     board = row.spec(name)
     if board is None:
         return CorrelationCell({}, {})
-    scored = scored_board(replace(board, topic_slice=spec.topics))
+    scored = scored_board(replace(board, topic_slice=spec.topics, runs=spec.runs))
     if spec.board:
         other = official_reference(spec.board, scored.base)
     else:

@@ -75,6 +75,7 @@ def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     return [
         *(("collection", slug) for slug in slugs),
         *(("topics", text) for text in dict.fromkeys(entry.topics.stated for entry in specs if entry.topics)),
+        *(("runs", text) for text in dict.fromkeys(entry.runs.stated for entry in specs if entry.runs)),
         ("first relevant judgment", ", ".join(dict.fromkeys(str(entry.min_relevant) for entry in specs))),
         ("cutoff", "first 20 passages by rank, where a measure of items names no other"),
         ("banks", "as of now"),
@@ -93,6 +94,7 @@ def document(comparison: Comparison) -> Json:
         "against": spec.reference,
         "official_top": spec.k,
         "topics": spec.topics.token if spec.topics else None,
+        "runs": spec.runs.stated if spec.runs else None,
         "within": spec.within,
         "as_good": as_good(spec),
         "resamples": RESAMPLES,

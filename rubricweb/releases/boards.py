@@ -24,6 +24,7 @@ from rubricweb import __version__
 from rubricweb.campaigns import agreement as assessors
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.run_slices import find_runs, tasks
 from rubricweb.exports import selectors
 from rubricweb.exports import selectors as labels
 from rubricweb.grades.configs import default_min_grade, kinds_of
@@ -51,15 +52,19 @@ Json = dict[str, Any]  # documents of several shapes
 
 
 def board_specs(collection: Collection) -> list[BoardSpec]:
-    """Return the board of each grader over each bank that it graded, the default grader's first."""
-    specs = []
+    """Return the board of each grader over each bank that it graded, the default grader's first.
+
+    Where runs have several tasks, the boards of each task follow that of all runs.
+    """
+    specs, several = [], tasks(collection)
+    slices = [find_runs(collection, task, "") for task in several] if len(several) > 1 else []
     for row in scored_graders(collection):
         is_direct = row.config.purpose == Purpose.DIRECT
         for bank in [None] if is_direct else banks_graded_by(row.config, collection):
             name = registry.DEFAULT_OF_LABELS if is_direct else registry.DEFAULT
             measure = MeasureSpec(name, default_min_grade(row.config))
             spec = BoardSpec(collection, row.config, bank, kinds_of(row.config), measure)
-            specs.append(_with_columns(spec))
+            specs += [replace(_with_columns(spec), runs=runs) for runs in (None, *slices)]
     return specs
 
 
@@ -81,16 +86,27 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
     if judged:
         yield text_file("qrels/judgments.qrels", "the human judgments", partial(_qrels_lines, judged))
     for spec, stem in _stems(contents.collection, _qrels_stem):
+        if spec.runs:  # labels of passages that the qrels of all runs have
+            continue
         rated = HumanGrade.objects.filter(topic__collection=contents.collection)
         is_rated = visible_human_grades(rated, contents.collection.pk).exists()
         for source in list(Source) if is_rated else [Source.GRADER]:
             for mode in LabelMode:
-                variant = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
-                qrels = list(labels.qrels(variant))
-                if qrels:
+                variant = _labelled(replace(spec, source=source), mode)
+                qrels = list(labels.qrels(variant)) if variant else []
+                if variant and qrels:
                     name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
                     about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
                     yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, qrels))
+
+
+def _labelled(spec: BoardSpec, mode: LabelMode) -> BoardSpec | None:
+    """Return the spec with labels of this mode; None where too few ratings calibrate them."""
+    try:
+        measure = lookup.calibrated(spec.config, spec.bank, replace(spec.measure, mode=mode))
+        return lookup.check_labels(replace(spec, measure=measure))
+    except BoardError:
+        return None
 
 
 def boards(contents: Contents) -> list[tuple[str, Board]]:
@@ -303,7 +319,8 @@ def _size(contents: Contents) -> str:
 
 
 def _size_of_qrels(contents: Contents) -> str:
-    return counted(len(LabelMode) * len(board_specs(contents.collection)), "file")
+    of_all = [spec for spec in board_specs(contents.collection) if spec.runs is None]
+    return counted(len(LabelMode) * len(of_all), "file")
 
 
 QRELS = ReleasePart(

@@ -15,6 +15,7 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, page_or_part, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
+from rubricweb.exports.assessments import assessed_banks
 from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
 from rubricweb.exports.views import FlagsExportForm
 from rubricweb.grades import visibility
@@ -81,6 +82,7 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
         "is_valid": is_valid,
         "flags_form": FlagsExportForm(auto_id="flags_%s"),
         "one_way": ONE_WAY,
+        "assessed": assessed_banks(collection),
     }
     context |= _files(collection, form, labels) if is_valid else {}
     if roles.holds(request.user, collection, roles.TO_ORGANIZE):

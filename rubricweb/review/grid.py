@@ -37,7 +37,15 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.bank import bank_page, topic_frame
 from rubricweb.editor.what_if import WhatIf, what_if
 from rubricweb.grades import scoring, topic_ratings
-from rubricweb.grades.raters import KINDS, GraderForm, Rater, covered_from, raters, select_at_once
+from rubricweb.grades.raters import (
+    KINDS,
+    GraderForm,
+    Rater,
+    covered_from,
+    covering,
+    raters,
+    select_at_once,
+)
 from rubricweb.review.models import Flag, FlagEvent, SavedView
 from rubricweb.review.selectors import (
     GROUPS,
@@ -183,6 +191,7 @@ QUERIED = (
     "groups",
     "sort",
     "show",
+    "covers",
     "items",
     "order",
     "kind",
@@ -201,10 +210,11 @@ class GridForm(ChipForm, GraderForm):
     """The parameters of the grid's address."""
 
     in_toolbar = ("show", "groups", "sort", "grader", "run")
-    in_menu = ("items", "source", "min_grade", "order", "kind", "version", "rows")
+    in_menu = ("covers", "items", "source", "min_grade", "order", "kind", "version", "rows")
     outdated = ("page", "columns", "at")
 
     show = select_at_once("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
+    covers = covering()
     sort = select_at_once("Sort", [(name, label) for name, (label, _) in SORTS.items()])
     groups = select_at_once("Groups", list(GROUPS.items()))
     kind = select_at_once("Kind of item", [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)])

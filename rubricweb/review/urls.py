@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from rubricweb.review import bulk, cells, grid, responses
+from rubricweb.review import bulk, cells, grid, passage, responses
 from rubricweb.review.flags import views as flags
 from rubricweb.review.problems import views as problems
 from rubricweb.review.verify import views as verify
@@ -22,6 +22,7 @@ urlpatterns = [
     path(CELL, cells.cell, name="cell"),
     path(f"{CELL}rate/", cells.rate, name="rate"),
     path(f"{CELL}undo/", cells.undo, name="undo"),
+    path(f"{TOPIC}passages/<int:passage_id>/", passage.passage, name="passage"),
     path(VIEWS, grid.view_save, name="view-save"),
     path(f"{VIEWS}<int:view_id>/drop/", grid.view_drop, name="view-drop"),
     path(VERIFY, verify.verify, name="verify"),

@@ -18,9 +18,10 @@ from grading.arrays import undefined_last
 from grading.statistics.mean_intervals import mean_intervals
 from grading.support import JudgedCitations
 from grading.support.scores import UNKNOWN, SupportRule, SupportScore, support_score
+from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.grades.scoring import RankIntervals, rank_intervals, span
+from rubricweb.corpus.run_slices import RunSlice, run_names
+from rubricweb.grades.scoring import RankIntervals, rank_intervals
 from rubricweb.support.labels import PlacedLabels, SupportRater, cited, placed_labels, raters
 
 SOURCE = "support"
@@ -49,6 +50,11 @@ class Counting:
     """Whether an answer of which a file says that nothing is judged counts 0; else it has no score."""
     lacking_is_zero: bool = True
     """Whether a topic that a run does not answer counts 0; else it is left out."""
+    runs: RunSlice | None = None
+    """The runs that are scored; None for all."""
+
+    def includes(self, run_id: int) -> bool:
+        return self.runs is None or run_id in self.runs.run_pks
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class Mean:
 
     @property
     def ranks(self) -> str:
-        return span(*self.possible) if self.possible else ""
+        return rank_span(*self.possible) if self.possible else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +138,7 @@ Scores = dict[int, dict[int, SupportScore]]
 
 
 def scores_of(collection: Collection, rater: SupportRater, counting: Counting) -> Scores:
-    """Return the score of every answer of an accepted run."""
+    """Return the score of every answer of the runs."""
     return _scored(collection, placed_labels(collection, rater), counting)
 
 
@@ -140,6 +146,8 @@ def _scored(collection: Collection, labels: PlacedLabels, counting: Counting) ->
     """Return the scores by these labels; labels made here that are all missing are no 0, but unknown."""
     scores: Scores = {}
     for answer in cited(collection).answers:
+        if not counting.includes(answer.run_id):
+            continue
         is_zero = counting.unjudged_is_zero and labels.is_imported(answer)
         score = support_score(labels.of(answer), counting.rule, unjudged=0.0 if is_zero else UNKNOWN)
         scores.setdefault(answer.run_id, {})[answer.topic_id] = score
@@ -147,10 +155,10 @@ def _scored(collection: Collection, labels: PlacedLabels, counting: Counting) ->
 
 
 def board(collection: Collection, rater: SupportRater, counting: Counting) -> SupportBoard:
-    """Return every accepted run that has an answer whose citations are known."""
+    """Return every run that has an answer whose citations are known."""
     labels = placed_labels(collection, rater)
     scores = _scored(collection, labels, counting)
-    names = run_names(collection)
+    names = run_names(collection, counting.runs)
     labelled = [run_id for run_id in names if run_id in scores]
     topics = answered_topics(scores)
     tables = {name: score_table(scores, labelled, topics, name, counting) for name in NAMES}
@@ -164,9 +172,9 @@ def board(collection: Collection, rater: SupportRater, counting: Counting) -> Su
     tags = [names[run_id] for run_id in labelled]
     return SupportBoard(
         tuple(rows),
-        cited(collection).unsaid,
-        _unreadable(collection, labels, counting.rule),
-        labels.unfitting,
+        sum(cited(collection).unsaid[run_id] for run_id in names),
+        _unreadable(collection, labels, counting),
+        sum(labels.unfitting[run_id] for run_id in names),
         tuple(filter(None, (_ahead(name, ranked, tags) for name, ranked in intervals.items()))),
     )
 
@@ -185,13 +193,6 @@ def _ahead(name: str, ranked: RankIntervals | None, tags: Sequence[str]) -> str:
         f"{more} more {'is' if more == 1 else 'are'} not clearly behind" if more else "clearly ahead of all"
     )
     return f"{name.capitalize()}: {first[0]} is first, {behind}."
-
-
-def run_names(collection: Collection) -> dict[int, str]:
-    """Return the names of accepted runs that the reader may see, by key."""
-    rows = list(collection.runs.accepted().values_list("pk", "run_tag"))
-    names = shown_names(collection.pk, tuple(run_tag for _, run_tag in rows))
-    return {pk: name for (pk, _), name in zip(rows, names, strict=True)}
 
 
 def score_table(
@@ -251,15 +252,15 @@ def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean,
     )
 
 
-def _unreadable(collection: Collection, labels: PlacedLabels, rule: SupportRule) -> int:
+def _unreadable(collection: Collection, labels: PlacedLabels, counting: Counting) -> int:
     """Return how many citations the labels lack, apart from those of files, that nobody here can read."""
     answers = cited(collection)
-    judged = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
+    judged = JudgedCitations.FIRST if counting.rule.is_of_first else JudgedCitations.ALL
     readable = set(answers.readable_citations(judged))
     lacking = {
         citation
         for answer in answers.answers
-        if not labels.is_imported(answer)
+        if counting.includes(answer.run_id) and not labels.is_imported(answer)
         for sentence in answer.citations(judged)
         for citation in sentence
     }

@@ -23,6 +23,7 @@ from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, form_r
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer, writer_choices
+from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, UnknownRuns, find_runs, tasks
 from rubricweb.grades.engine import monitor
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
@@ -53,12 +54,16 @@ CHOICES = {
     "lacking": {ZERO: "count 0", "none": "left out"},
 }
 """The first of each is the default."""
+RUN_FIELDS = ("task", "runs")
 
 
 class BoardForm(ChipForm):
-    """Whose labels, of which citations, and what counts 0."""
+    """Whose labels, of which citations, what counts 0, and of which runs."""
 
-    in_toolbar = ("rater", "citations", "unjudged", "lacking")
+    in_toolbar = ("rater", "citations", "unjudged", "lacking", "task")
+    in_menu = ("runs",)
+    problem = ""
+    """Why no run is of the task or name in the address; all are shown then."""
 
     rater = forms.ChoiceField(label="Labels of", required=False)
     citations = forms.ChoiceField(
@@ -71,11 +76,16 @@ class BoardForm(ChipForm):
         label="Missing topics", required=False, choices=list(CHOICES["lacking"].items())
     )
 
+    task = forms.ChoiceField(required=False)
+    runs = forms.CharField(max_length=2_000, required=False, label="Only runs", help_text=RUNS_HELP)
+
     def __init__(self, address: QueryDict) -> None:
         self.address = address
         super().__init__(address)
 
     def default_value(self, name: str) -> object:
+        if name in RUN_FIELDS:
+            return ""
         return self.first_rater if name == "rater" else next(iter(CHOICES[name]))
 
     def offer(self, collection: Collection) -> tuple[SupportRater, Counting]:
@@ -84,11 +94,23 @@ class BoardForm(ChipForm):
         offer_choices(self, "rater", [(key, rater.name) for key, rater in by_key.items()])
         self.first_rater = next(iter(by_key))
         chosen = by_key.get(str(self.data.get("rater", "")), by_key[self.first_rater])
+        runs = self._runs(collection)
+        named = {"task": runs.task, "runs": runs.names} if runs else {}
         self.data = {"rater": chosen.key} | {
             name: self._choice(name, str(self.data.get(name, ""))) for name in CHOICES
         }
+        self.data |= {name: value for name, value in named.items() if value}
         rule = SupportRule(self.data["citations"])
-        return chosen, Counting(rule, self.data["unjudged"] == ZERO, self.data["lacking"] == ZERO)
+        return chosen, Counting(rule, self.data["unjudged"] == ZERO, self.data["lacking"] == ZERO, runs)
+
+    def _runs(self, collection: Collection) -> RunSlice | None:
+        offered = tasks(collection)
+        offer_choices(self, "task", [("", "all"), *(offered.items() if len(offered) > 1 else ())])
+        try:
+            return find_runs(collection, *(str(self.data.get(name, "")) for name in RUN_FIELDS))
+        except UnknownRuns as error:
+            self.problem = str(error)
+            return None
 
     def _choice(self, name: str, value: str) -> str:
         return value if value in CHOICES[name] else next(iter(CHOICES[name]))
@@ -183,6 +205,7 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
         "rule_words": RULES[counting.rule],
         "columns": column_names(rater, counting.rule),
         "query": urlencode(form.data),
+        "runs_query": urlencode({name: form.data[name] for name in RUN_FIELDS if name in form.data}),
         "board": runs,
         "pictures": _pictures(runs, collection.slug),
         "agreement": agreement(collection),

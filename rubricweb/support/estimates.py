@@ -25,7 +25,8 @@ from grading.support import JudgedCitations, Support
 from grading.support.scores import UNKNOWN, SupportRule, denominators, support_score
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
-from rubricweb.support.board import NAMES, Counting, Mean, Scores, answered_topics, run_names, score_table
+from rubricweb.corpus.run_slices import run_names
+from rubricweb.support.board import NAMES, Counting, Mean, Scores, answered_topics, score_table
 from rubricweb.support.labelling import settings_of
 from rubricweb.support.labels import (
     PEOPLE,
@@ -97,7 +98,7 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
     if imported(collection).filter(judge=None).exists():
         return None
     citations = all_cited.readable_citations(judged)
-    names = run_names(collection)
+    names = run_names(collection, counting.runs)
     runs = [run_id for run_id in names if run_id in {answer.run_id for answer in all_cited.answers}]
     answers = [answer for answer in all_cited.answers if answer.run_id in names]
     weights, n_topics = _weights(answers, counting, runs, citations)

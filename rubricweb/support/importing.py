@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from grading import types
 from grading.formats.events import ModelLabel, PersonLabel, moment
-from grading.formats.support_labels import AnswerLabels
+from grading.formats.support_labels import AnswerLabels, SentenceLabels
 from rubricweb.core import events
 from rubricweb.corpus import convert
 from rubricweb.corpus.import_base import FilePosition, fitting, fitting_id, fitting_name, some
@@ -171,11 +171,12 @@ class AnswerImporter:
         judge = self._judge(path)
         rows = {row.response_id: row for row in imported(self._collection).filter(judge=judge)}
         fresh, counts = [], self._work.tally.of("labelled_answers")
-        for answer in answers:
-            at = FilePosition(path, answer.line)
-            topic = self._topic(answer, at, notes)
+        for read in answers:
+            at = FilePosition(path, read.line)
+            topic = self._topic(read, at, notes)
             if topic is None:
                 continue
+            answer = read if read.has_texts else self._in_place(read, topic, at, notes)
             response = self._response(answer, topic, at, notes)
             first = self._places.setdefault((judge, response.pk), at)
             if first is not at:
@@ -230,11 +231,7 @@ class AnswerImporter:
         run_tag = tag_of(answer.run_tag, self._tags)
         if run_tag != answer.run_tag:
             notes.renamed[answer.run_tag] = run_tag
-        if run_tag not in self._responses:
-            rows = Response.objects.filter(run__collection=self._collection, run__run_tag=run_tag)
-            columns = ("topic", "sentences", "passages_of")
-            self._responses[run_tag] = {row.topic_id: row for row in rows.only(*columns)}
-        row = self._responses[run_tag].get(topic.pk)
+        row = self._responses_of(run_tag).get(topic.pk)
         notes.without_text += answer.without_text
         if row is not None and not row.is_one_text:
             notes.unlabelled += _compare(answer, convert.sentences(row), at)
@@ -250,6 +247,41 @@ class AnswerImporter:
         row = self._work.responses.add_whole(response, topic, at)
         self._responses[run_tag][topic.pk] = row
         return row
+
+    def _responses_of(self, run_tag: str) -> dict[int, Response]:
+        if run_tag not in self._responses:
+            rows = Response.objects.filter(run__collection=self._collection, run__run_tag=run_tag)
+            columns = ("topic", "sentences", "passages_of")
+            self._responses[run_tag] = {row.topic_id: row for row in rows.only(*columns)}
+        return self._responses[run_tag]
+
+    def _in_place(self, answer: AnswerLabels, topic: Topic, at: FilePosition, notes: _Notes) -> AnswerLabels:
+        """Return labels of places with the sentences of the run's answer. Raises BadFormat without one."""
+        row = self._responses_of(tag_of(answer.run_tag, self._tags)).get(topic.pk)
+        if row is None:
+            raise at.error(
+                f"run {answer.run_tag} has no answer to topic {answer.query_id} here, and the file has "
+                "places alone, expected its answers first (--responses)"
+            )
+        sentences = convert.sentences(row)
+        if len(answer.sentences) > len(sentences):
+            raise at.error(
+                f"sentence {len(answer.sentences) - 1} of run {answer.run_tag} on topic {answer.query_id} is "
+                f"judged, expected 0 to {len(sentences) - 1}"
+            )
+        rows = []
+        for number, sentence in enumerate(sentences):
+            references = tuple(citation.doc_id for citation in sentence.citations or ())
+            labels = answer.sentences[number].labels if number < len(answer.sentences) else ()
+            if len(labels) > len(references):
+                raise at.error(
+                    f"citation {len(labels) - 1} of sentence {number} of run {answer.run_tag} on topic "
+                    f"{answer.query_id} is judged, expected fewer than {len(references)}"
+                )
+            padded = labels + (types.MISSING,) * (len(references) - len(labels))
+            rows.append(SentenceLabels(sentence.text, references, padded))
+        notes.failed += sum(label == types.FAILED for row_of in rows for label in row_of.labels)
+        return replace(answer, sentences=tuple(rows))
 
     def _replace(
         self, row: LabelledAnswer, given: Mapping[str, Any], answer: AnswerLabels, at: FilePosition
@@ -276,6 +308,7 @@ class _Notes:
     renamed: dict[str, str] = field(default_factory=dict)
     without_text: int = 0
     completed: int = 0
+    failed: int = 0
     unlabelled: int = 0
 
     def finish(self) -> None:
@@ -288,6 +321,7 @@ class _Notes:
             "answers here were one text: they have the sentences and citations of the file now": (
                 self.completed
             ),
+            "labels failed: their judge gave none": self.failed,
             'sentences have NaN for a text: read as no text, and written as ""': self.without_text,
             "citations of answers here are not in the file: they have no label": self.unlabelled,
         }

@@ -6,7 +6,7 @@ are of a place in one answer, whatever other answers say.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -73,8 +73,8 @@ class Cited:
 
     answers: tuple[CitingAnswer, ...]
     """Answers by topic, then by run, without responses whose file does not say what they cite."""
-    unsaid: int
-    """How many those are."""
+    unsaid: Counter[int]
+    """How many those are, by run."""
     readable: frozenset[tuple[int, str]]
     """(topic, doc id) of what is cited and has a text."""
     _orders: dict[JudgedCitations, tuple[Citation, ...]] = field(default_factory=dict, init=False, repr=False)
@@ -160,13 +160,13 @@ def _responses(collection: Collection, topic: Topic | None = None) -> QuerySet[R
 
 
 def _read(collection: Collection) -> Cited:
-    answers, unsaid = [], 0
+    answers, unsaid = [], Counter[int]()
     brought: set[tuple[int, str]] = set()
     for response in _responses(collection).only(*COLUMNS, "documents").iterator(chunk_size=200):
         brought |= {(response.topic_id, doc_id) for doc_id, text in response.documents.items() if text}
         sentences = convert.sentences(response)
         if sentences and all(sentence.citations is None for sentence in sentences):
-            unsaid += 1
+            unsaid[response.run_id] += 1
             continue
         sentences_of = tuple(
             (
@@ -239,8 +239,8 @@ class PlacedLabels:
     """Labels made here."""
     by_response: Mapping[int, Rows]
     """Labels of files; those of an answer are all that counts for it."""
-    unfitting: int
-    """Answers whose imported labels do not fit them any more, and do not count."""
+    unfitting: Counter[int]
+    """Answers whose imported labels do not fit them any more, and do not count, by run."""
 
     def of(self, answer: CitingAnswer) -> Rows:
         """Return the labels of the answer: of a file all, of those made here up to three of a sentence."""
@@ -274,7 +274,8 @@ def placed_labels(collection: Collection, rater: SupportRater) -> PlacedLabels:
     )
     of_answers = [pair for pair in rows.values_list("response", "labels") if pair[0] in answers]
     by_response = {pk: labels for pk, labels in of_answers if fits_answer(labels, answers[pk])}
-    return PlacedLabels(labels_by(collection, rater), by_response, len(of_answers) - len(by_response))
+    unfitting = Counter(answers[pk].run_id for pk, _ in of_answers if pk not in by_response)
+    return PlacedLabels(labels_by(collection, rater), by_response, unfitting)
 
 
 def fits_answer(labels: Rows, answer: CitingAnswer) -> bool:

@@ -39,6 +39,18 @@ def test_the_farthest_by_l1(seed):
     assert [10 * topic.distance for topic in drawn[1:]] == pytest.approx(distances[1:])
 
 
+def test_plain_scores_count_as_they_are_though_their_ranges_differ():
+    numbers = random.Random(4)
+    widths = dict(zip(NAMES, (10, 3, 1), strict=True))
+    topics = {f"t{n}": {name: numbers.uniform(0, widths[name]) for name in NAMES} for n in range(40)}
+    drawn = diverse_topics(topics, 12, seed=1, is_plain=True)
+
+    chosen, distances = by_hand(topics, drawn[0].query_id, 12)
+    assert [topic.query_id for topic in drawn] == chosen
+    assert [topic.distance for topic in drawn[1:]] == pytest.approx(distances[1:])
+    assert [topic.query_id for topic in diverse_topics(topics, 12, seed=1)] != chosen
+
+
 def test_the_seed_decides_and_the_order_of_topics_does_not():
     topics = {f"t{n}": {"kind": "how"} for n in range(20)}
     shuffled = dict(reversed(topics.items()))

@@ -131,6 +131,7 @@ class CampaignPreview(serializers.Serializer[new_campaign.PlanPreview]):
 
     cells = serializers.IntegerField()
     population = serializers.IntegerField(help_text="Pairs that match the choice.")
+    textless = serializers.IntegerField(help_text="Pairs left out: their passages have no text.")
     passages = serializers.IntegerField()
     items = serializers.IntegerField()
     ratings = serializers.IntegerField()

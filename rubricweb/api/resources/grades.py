@@ -16,12 +16,12 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from grading.types import MAX_RATING, MIN_RATING
+from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, Row
-from rubricweb.banks.models import Item
+from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
@@ -30,6 +30,7 @@ from rubricweb.grades import access, actions, human_ratings, visibility
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.grades.raters import doubt_by, raters
 from rubricweb.jobs import steering
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
@@ -72,6 +73,12 @@ class GradeSerializer(serializers.Serializer[Grade]):
     answer = serializers.CharField()
     confidence = serializers.FloatField(allow_null=True)
     expectation = serializers.FloatField(allow_null=True)
+    call_items = serializers.IntegerField(
+        allow_null=True, help_text="Items of its call; null where it asked one."
+    )
+    call_place = serializers.IntegerField(
+        allow_null=True, help_text="Its place, from 1, among all items asked of the passage."
+    )
     at = serializers.DateTimeField()
 
 
@@ -122,7 +129,10 @@ class NewRating(serializers.Serializer[Any]):
     topic = serializers.CharField(help_text="The topic's `query_id`.")
     passage = serializers.IntegerField(help_text="The id of a passage of its pool.")
     item = serializers.IntegerField(help_text="The id of an item.")
-    rating = serializers.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
+    rating = serializers.IntegerField(
+        max_value=MAX_RATING,
+        help_text=f"0 to 5; {CONTRADICTS} for a contradiction, where a grader of the rubric knows these.",
+    )
     seen = serializers.IntegerField(
         min_value=0, help_text="The `number` of your latest event for this pair; 0 for none."
     )
@@ -154,6 +164,7 @@ class Ratings(ListResource):
         item = get_object_or_404(
             Item.objects.active(), pk=fields["item"], bank__collection=collection, topic=topic
         )
+        _check_rating(fields["rating"], item.bank)
         cell = human_ratings.Cell.of(item, pooled_passage(collection, topic.pk, fields["passage"]))
         event = human_ratings.rate_cell(
             cell,
@@ -165,19 +176,42 @@ class Ratings(ListResource):
         return Response(_document(collection, event), HTTPStatus.CREATED)
 
 
+def _check_rating(rating: int, bank: Bank) -> None:
+    """Raise ValidationError below the scale, but for a contradiction where a grader knows these."""
+    if rating >= MIN_RATING:
+        return
+    knows = any(rater.knows_contradiction for rater in raters(bank))
+    if rating != CONTRADICTS or not knows:
+        other = f", or {CONTRADICTS} for contradicts" if knows else ""
+        expected = f"{rating}, expected {MIN_RATING} to {MAX_RATING}{other}"
+        raise serializers.ValidationError({"rating": [expected]})
+
+
 def _document(collection: Collection, event: HumanGrade) -> Row:
     return {**RatingSerializer(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}
 
 
 class JobScope(serializers.Serializer[Any]):
-    """What to grade: a bank, a topic, both, or by default all of the collection."""
+    """What to grade: a bank, a topic, both, or by default all of the collection.
+
+    Of it, where `unsure` names a grader, only what that one is unsure of.
+    """
 
     bank = serializers.IntegerField(required=False, help_text="The id of a rubric.")
     topic = serializers.CharField(required=False, help_text="The `query_id` of a topic.")
+    unsure = serializers.IntegerField(
+        required=False,
+        help_text="The id of a grader: only pairs of which it is unsure; of a panel, on which its members "
+        "disagree.",
+    )
+    below = serializers.FloatField(
+        required=False, min_value=0, max_value=1, help_text="With `unsure`: the confidence that is too low."
+    )
 
 
 class PriceDocument(serializers.Serializer[Price]):
     cells = serializers.IntegerField()
+    calls = serializers.IntegerField(allow_null=True, help_text="Of models; null where none is asked.")
     tokens = serializers.IntegerField(allow_null=True, help_text="Estimated; null where no model reads.")
     seconds = serializers.ListField(
         child=serializers.FloatField(),
@@ -271,7 +305,9 @@ class Jobs(ListResource):
         find = partial(monitor.to_start, collection, scope)
         if refusal := access.price_refusal(self.person, collection, find):
             raise PermissionDenied(refusal)
-        jobs = actions.start_grading(collection, by=self.person, topics=scope.topics, items=scope.items)
+        jobs = actions.start_grading(
+            collection, by=self.person, topics=scope.topics, items=scope.items, doubt=scope.doubt
+        )
         headers = {"Location": reverse("api:job", args=[slug, jobs[0].pk])} if jobs else {}
         return Response(Started({"jobs": jobs}).data, HTTPStatus.ACCEPTED, headers=headers)
 
@@ -307,8 +343,12 @@ def _answer(job: GradingJob) -> Response:
 
 
 def _scope(collection: Collection, fields: dict[str, Any]) -> monitor.Scope:
-    bank, topic = fields.get("bank"), fields.get("topic")
+    bank, topic, unsure = fields.get("bank"), fields.get("topic"), fields.get("unsure")
+    doubt = None if unsure is None else doubt_by(collection, unsure, fields.get("below"))
+    if unsure is not None and doubt is None:
+        raise Http404("No such grader.")
     return monitor.Scope(
         get_object_or_404(collection.banks, pk=bank) if bank is not None else None,
         get_object_or_404(collection.topics, query_id=topic) if topic is not None else None,
+        doubt,
     )

@@ -80,6 +80,10 @@ class CalibrationDocument(serializers.Serializer[Any]):
     near = EstimateDocument(help_text="The share with a rating at most 1 apart.")
     bias = EstimateDocument()
     by_rating = RatingRowDocument(many=True)
+    labels = serializers.DictField(
+        required=False,
+        help_text="Labels calibrated by people: what each grade is worth, how they order the runs.",
+    )
     groups = serializers.DictField(help_text="How many groups were compared, and by which rule.")
     by_length = BiasDocument(many=True)
     by_runs = BiasDocument(many=True, required=False, help_text="For those who see the names of runs.")

@@ -110,6 +110,7 @@ class LeaderboardDocument(serializers.Serializer[Any]):
     min_grade = serializers.IntegerField()
     threshold = serializers.CharField()
     slice = serializers.DictField(allow_null=True, help_text="Topics by an attribute; null for all.")
+    runs = serializers.DictField(allow_null=True, help_text="Those of a task or by name; null for all.")
     topic = serializers.CharField(allow_null=True)
     subtopic = serializers.CharField(allow_null=True)
     by_subtopic = serializers.BooleanField()

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypedDict
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -21,13 +22,14 @@ from grading import types
 from grading.errors import GradingError, TryLater
 from grading.graders import Grader, GraderSpec, registry
 from grading.graders.base import BatchGrader
+from grading.graders.many_items import ends_call
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.core.redaction import redacted
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.grades import configs, store, verification
+from rubricweb.grades import configs, panels, store, verification
 from rubricweb.grades.engine import missing, parts, progress
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
@@ -61,12 +63,43 @@ def pair(
     return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
 
 
+def _has_words(config: GraderConfig, passage: Passage) -> bool:
+    """Return whether the grader can be asked about the passage; a panel reads none."""
+    return panels.is_panel(config) or bool(passage.text.strip())
+
+
+def with_call(grade: Grade, alone: types.CellToGrade) -> types.CellToGrade | None:
+    """Return the pair of a grade, `alone`, with all items of its call in the order asked, if it has others.
+
+    None where another grade of the call was replaced since, so that its items are not known, or where the
+    reader may not see one of them.
+    """
+    if grade.call_items is None or grade.call_place is None:
+        return alone
+    size = configs.spec_of(grade.config).prompt.items_a_call
+    first = (grade.call_place - 1) // size * size + 1
+    of_call = Grade.objects.by(grade.config).filter(
+        topic=grade.topic_id,
+        passage=grade.passage_id,
+        job=grade.job_id,
+        at=grade.at,
+        call_place__range=(first, first + size - 1),
+    )
+    order = list(of_call.order_by("call_place").values_list("revision", flat=True))
+    revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk(order)
+    if len(revisions) != grade.call_items:
+        return None
+    return replace(alone, items=tuple(item(revisions[pk], alone.item.kind) for pk in order))
+
+
 def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
     """Return the row of a result; a failure has no rating, but a reason, an error class and the raw reply."""
     trace = result.trace
     reply = _kept(trace.reply) if trace else ""
-    cut = trace.context_chars if trace else None
     cell = (topic_id, revision_id, passage_id)
+    seen: _Seen = {"context_chars": trace.context_chars if trace else None}
+    if trace and trace.call_items:
+        seen |= {"call_items": len(trace.call_items), "call_place": trace.place}
     if isinstance(result, types.GradeFailure):
         return GradeRow(
             *cell,
@@ -75,7 +108,7 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
             answer=reply,
             reply=redacted(_kept(result.reason)),
             error_class=error_class(result),
-            context_chars=cut,
+            **seen,
         )
     return GradeRow(
         *cell,
@@ -85,8 +118,19 @@ def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: in
         reply=reply,
         confidence=result.confidence,
         expectation=result.expectation,
-        context_chars=cut,
+        **seen,
     )
+
+
+class _Seen(TypedDict, total=False):
+    context_chars: int | None
+    call_items: int
+    call_place: int | None
+
+
+def counts_as_error(result: Result) -> bool:
+    """Return whether the circuit breaker counts the result; a call that failed as a whole counts once."""
+    return ends_call(result) or error_class(result) in ("", types.ErrorClass.PARSE.value)
 
 
 def error_class(result: Result) -> str:
@@ -111,6 +155,8 @@ class ChunkWork:
     """Kinds of items by revision pk."""
     answers: dict[Pair, str]
     """Answers extracted before, where the prompt asks about them."""
+    votes: dict[Pair, panels.Votes]
+    """Ratings by the members of a panel, where it is one that grades."""
     unanswered: dict[tuple[str, str], Pair]
     """Cells that no saved batch has answered yet, by item id and passage id."""
     failed: int
@@ -123,16 +169,17 @@ class ChunkWork:
         return [
             types.GradeFailure(self.revisions[revision].uid, self.passages[passage].doc_id, NO_TEXT)
             for revision, passage in self.left
-            if not self.passages[passage].text.strip()
+            if not _has_words(self.chunk.job.config, self.passages[passage])
         ]
 
     def pairs(self) -> Iterator[types.CellToGrade]:
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
-            if not passage.text.strip():
+            if not _has_words(self.chunk.job.config, passage):
                 continue
             answer = self.answers.get((revision_pk, passage_pk))
-            yield pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
+            cell = pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
+            yield replace(cell, votes=self.votes.get((revision_pk, passage_pk), ()))
 
     def rows(self, results: list[Result]) -> list[GradeRow]:
         """Return the grades of a batch. Each pair is answered once: a second answer is a KeyError."""
@@ -174,7 +221,10 @@ def work_of(lease: Lease[JobChunk]) -> ChunkWork:
         raise LeaseLost
     kinds = _kinds(chunk.job.config, revisions)
     answers = missing.answers_for(chunk.job.config, revisions, passages)
-    return ChunkWork(chunk, left, revisions, passages, kinds, answers, unanswered, failed, chunk.seconds)
+    votes = panels.votes_for(chunk.job.config, revisions, passages)
+    return ChunkWork(
+        chunk, left, revisions, passages, kinds, answers, votes, unanswered, failed, chunk.seconds
+    )
 
 
 def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds: float) -> None:
@@ -188,11 +238,12 @@ def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds
     with transaction.atomic():
         rows = verification.with_present_keys(job.config, rows, keys_read=work.keys())
         rows = verification.of_present_answers(job.config, rows, read=work.answers)
+        rows = panels.of_present_votes(job.config, work.chunk.topic_id, rows, read=work.votes)
         failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
-        done = work.chunk.size - len(work.unanswered) + len(rows)
+        done = work.chunk.size - len(work.unanswered) + len(results)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("streak"):
-            progress.note_results(job, [row.error_class for row in rows])
+            progress.note_results(job, map(error_class, filter(counts_as_error, results)))
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)

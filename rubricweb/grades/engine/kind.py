@@ -16,6 +16,7 @@ from django.utils.text import format_lazy
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import registry
 from grading.graders.base import BatchGrader
+from grading.graders.many_items import ends_call
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
 from rubricweb.grades.engine import chunks, gaps, parts, progress
@@ -200,12 +201,18 @@ def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
 
 
 def _batches(results: Iterable[Result], breaker: progress.Breaker) -> Iterator[list[Result]]:
-    """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked."""
+    """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked.
+
+    The results of a call stay together: what is left of one would be asked, and paid for, again.
+    """
     batch: list[Result] = []
     began = time.monotonic()
     for result in results:
         batch.append(result)
-        breaker.add(chunks.error_class(result))
+        if chunks.counts_as_error(result):
+            breaker.add(chunks.error_class(result))
+        if not ends_call(result):
+            continue
         is_full = len(batch) >= BATCH_RESULTS or time.monotonic() - began >= BATCH_SECONDS
         if is_full or breaker.tripped:
             yield batch

@@ -12,6 +12,7 @@ import numpy as np
 
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.graders.base import ANSWERS_BY
+from grading.graders.panel import panel_of
 from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
@@ -23,6 +24,7 @@ from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.gaps import Gap, Mask, TopicGap, WholeTopic, gaps_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp, Pair
+from rubricweb.grades.panels import all_member_matrices, is_panel, members
 
 
 def prompt_of(config: GraderConfig) -> Prompt | None:
@@ -101,7 +103,9 @@ class Missing:
     wordless_pks: frozenset[int]
     """Revisions that cannot be graded, because only their id is known and not their text."""
     unanswered: tuple[Gap, ...] = ()
-    """Cells that cannot be graded yet, because no answer was extracted that could be verified."""
+    """Cells that cannot be graded yet: no answer was extracted that could be verified, or too few members of
+    a panel have rated them.
+    """
 
     @property
     def wordless(self) -> int:
@@ -129,7 +133,7 @@ class Gradable(NamedTuple):
 
     gaps: list[Gap]
     unanswered: list[Gap]
-    """Cells that cannot be graded before an answer is extracted."""
+    """Cells that cannot be graded before an answer is extracted, or before more members have rated them."""
 
 
 Look = Callable[[GraderConfig, CollectionPool, ToGrade, int], Iterator[Mask]]
@@ -204,9 +208,10 @@ def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, va
     worded = _worded(to_grade)
     if value is None:
         return _with_wordless(config, to_grade, Gradable(_whole(collection, worded), []))
-    reads, begun = reads_answers(config), _begun(config, worded)
-    if reads and value == MISSING:
-        begun |= _begun(source_of(config), worded)
+    sources = _sources(config)
+    reads, begun = reads_answers(config) or is_panel(config), _begun(config, worded)
+    if value == MISSING:
+        begun = begun.union(*(_begun(source, worded) for source in sources))
     result = Gradable([], [])
     if begun:
         rated = {topic_id: some for topic_id, some in worded.items() if topic_id in begun}
@@ -219,8 +224,26 @@ def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, va
     return _with_wordless(config, to_grade, in_order)
 
 
+def _sources(config: GraderConfig) -> list[GraderConfig | None]:
+    """Return the graders without whose grades it cannot grade a cell."""
+    if is_panel(config):
+        return members(config)
+    return [source_of(config)] if reads_answers(config) else []
+
+
 def _to_grade(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> ToGrade:
     """Return by topic the wordings to grade, each once, in the order of the banks."""
+    to_grade = _wordings(config, items, topic_ids)
+    if not is_panel(config):
+        return to_grade
+    # Members from a file have graded wordings whose text nobody knows.
+    return {
+        topic_id: [replace(wording, has_text=wording.revision_pk > 0) for wording in wordings]
+        for topic_id, wordings in to_grade.items()
+    }
+
+
+def _wordings(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> ToGrade:
     kinds = kinds_of(config)
     to_grade: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
     if ItemKind.DIRECT in kinds:
@@ -300,7 +323,13 @@ def _compared(
 
 
 def _unread(config: GraderConfig, pool: CollectionPool, to_grade: ToGrade) -> Iterator[Mask | None]:
-    """Return True where the answer to verify is not extracted yet; None where the config verifies none."""
+    """Return True where the answer to verify or a quorum of votes lacks; None if the config needs neither."""
+    if is_panel(config):
+        panel, voted = panel_of(spec_of(config)), all_member_matrices(config, pool)
+        for topic in pool.topics:
+            uids = [wording.uid for wording in to_grade[topic.topic_id]]
+            yield ~voted.votes(topic.topic_id, uids, len(topic.doc_ids)).quorum_reached(panel)
+        return
     if not reads_answers(config):
         yield from repeat(None, len(pool.topics))
         return

@@ -15,6 +15,7 @@ from rubricweb.banks.models import Bank, ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import progress
+from rubricweb.grades.engine.doubts import Doubt
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
 from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells
@@ -32,6 +33,8 @@ class Scope:
 
     bank: Bank | None
     topic: Topic | None
+    doubt: Doubt | None = None
+    """Only cells of which a grader is unsure."""
 
     @property
     def items(self) -> ItemQuerySet | None:
@@ -158,8 +161,8 @@ def workers() -> Workers:
 def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap:
     """Return what the collection's own graders lack in the scope, by the plan if there is one."""
     configs = planned_configs(collection)
-    plan = plan or stages(collection, configs, topics=scope.topics, items=scope.items)
-    failed = to_retry(collection, scope)
+    plan = plan or stages(collection, configs, topics=scope.topics, items=scope.items, doubt=scope.doubt)
+    failed = [] if scope.doubt else to_retry(collection, scope)
     each = _by_config(plan.all)
     live = tuple(progress.press_lines(progress.live_rows(collection)))
     living = workers() if live or each or any(part.cells for part in failed) else None
@@ -196,7 +199,8 @@ def _has_graded(bank: Bank, config: GraderConfig) -> bool:
 
 def to_start(collection: Collection, scope: Scope) -> list[Missing]:
     """Return what one click on Re-grade would grade, now and later."""
-    return stages(collection, planned_configs(collection), topics=scope.topics, items=scope.items).all
+    configs = planned_configs(collection)
+    return stages(collection, configs, topics=scope.topics, items=scope.items, doubt=scope.doubt).all
 
 
 def to_retry(collection: Collection, scope: Scope) -> list[Missing]:

@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import pool_chars, stamp_of
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
-from rubricweb.grades.engine.missing import Missing
+from rubricweb.grades.engine.missing import Missing, prompt_of
 from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
@@ -41,6 +41,7 @@ def price(collection: Collection, missing: list[Missing], workers: Sequence[queu
         seconds=time.range if time else None,
         dollars=sum(dollars) if dollars and len(dollars) == len(priced) else None,
         is_guess=time.is_guess if time else False,
+        calls=sum(_calls(each) for each in priced if _has_model(each)) if tokens else None,
     )
 
 
@@ -149,7 +150,7 @@ def _has_model(missing: Missing) -> bool:
 
 def _tokens(collection: Collection, missing: Missing) -> int:
     """Estimate the tokens from the lengths of the prompts' parts, so that no prompt has to be rendered."""
-    template = _template_chars(missing.config)
+    template, size = _template_chars(missing.config), _items_a_call(missing.config)
     topics = [gap.topic_id for gap in missing.gaps]
     items = dict(
         ItemRevision.including_secret.filter(topic__in=topics)
@@ -157,10 +158,28 @@ def _tokens(collection: Collection, missing: Missing) -> int:
         .values_list("pk", "n")
     )
     queries = dict(Topic.objects.filter(pk__in=topics).annotate(n=Length("text")).values_list("pk", "n"))
-    chars: int = _chars_of_passages(collection, missing.gaps) + sum(
-        _chars_of_items(gap, items) + gap.cells * (template + queries[gap.topic_id]) for gap in missing.gaps
+    chars: int = _chars_of_passages(collection, missing.gaps, size) + sum(
+        _chars_of_items(gap, items) + _calls_about(gap, size) * (template + queries[gap.topic_id])
+        for gap in missing.gaps
     )
     return round(chars / CHARS_A_TOKEN)
+
+
+def _calls(missing: Missing) -> int:
+    size = _items_a_call(missing.config)
+    return sum(_calls_about(gap, size) for gap in missing.gaps)
+
+
+def _items_a_call(config: GraderConfig) -> int:
+    prompt = prompt_of(config)
+    return prompt.items_a_call if prompt else 1
+
+
+def _calls_about(gap: Gap, size: int) -> int:
+    """Return the calls about these cells; one asks about so many items of a passage at most."""
+    if isinstance(gap, WholeTopic):
+        return gap.passages * -(-len(gap.revision_pks) // size)
+    return int((-(-gap.mask.sum(axis=1) // size)).sum())
 
 
 def _template_chars(config: GraderConfig) -> int:
@@ -177,15 +196,16 @@ def _chars_of_items(gap: Gap, items: dict[int, int]) -> int:
     return int(gap.mask.sum(axis=0) @ of_items)
 
 
-def _chars_of_passages(collection: Collection, gaps: Iterable[Gap]) -> int:
-    whole = {gap.topic_id: len(gap.revision_pks) for gap in gaps if isinstance(gap, WholeTopic)}
+def _chars_of_passages(collection: Collection, gaps: Iterable[Gap], size: int) -> int:
+    """Return the characters of the passages, once for each call."""
+    whole = {gap.topic_id: -(-len(gap.revision_pks) // size) for gap in gaps if isinstance(gap, WholeTopic)}
     of_pools = pool_chars(collection) if whole else {}
-    chars = sum(of_pools.get(topic_id, 0) * items for topic_id, items in whole.items())
+    chars = sum(of_pools.get(topic_id, 0) * calls for topic_id, calls in whole.items())
     some = [gap for gap in gaps if isinstance(gap, TopicGap)]
     lengths = _passage_chars(collection.pk, stamp_of(collection.pk)) if some else {}
     for gap in some:
         of_passages = np.array([lengths.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
-        chars += int(gap.mask.sum(axis=1) @ of_passages)
+        chars += int(-(-gap.mask.sum(axis=1) // size) @ of_passages)
     return chars
 
 

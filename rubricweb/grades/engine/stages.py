@@ -13,6 +13,7 @@ from grading.graders import registry
 from rubricweb.banks.models import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import spec_of
+from rubricweb.grades.engine.doubts import Doubt, doubtful_cells
 from rubricweb.grades.engine.gaps import Gap, difference, intersection, listed
 from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells, reads_answers, source_of
 from rubricweb.grades.engine.parts import held
@@ -111,14 +112,16 @@ def stages(
     *,
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
+    doubt: Doubt | None = None,
 ) -> Stages:
     """Return what is missing of these configs, in the order in which it can be graded.
 
+    With a `doubt` only cells of which another grader is unsure.
     What live jobs hold is read before the grades: cells that are graded meanwhile are in both, not in none.
     """
     live, graders = _live_jobs(collection), list(configs)
     chosen_topics = None if topics is None else list(topics)
-    find = partial(missing_cells, collection, topics=chosen_topics, items=items)
+    find = partial(_lacking, collection, topics=chosen_topics, items=items, doubt=doubt)
     sources = {each.pk: source for each in graders if reads_answers(each) and (source := source_of(each))}
     soon = {pk: list(_cells_of(_live(collection, [source]))) for pk, source in sources.items()}
     taken = taken_cells(collection, [*graders, *sources.values()])
@@ -130,9 +133,30 @@ def stages(
         soon[pk] += [gap for part in at_once if part.config == source for gap in part.gaps]
     later = [_within(collection, part, soon.get(part.config.pk, ())) for part in waiting]
     stuck = sum(part.cells for part in waiting) - sum(part.cells for part in later)
-    again = partial(stages, collection, graders, topics=chosen_topics, items=items)
+    again = partial(stages, collection, graders, topics=chosen_topics, items=items, doubt=doubt)
     later = [part for part in later if part.cells]
     return Stages(collection, graders, live, again, [*needed, *missing], at_once, later, stuck)
+
+
+def _lacking(
+    collection: Collection,
+    configs: Iterable[GraderConfig],
+    *,
+    topics: Iterable[Topic] | None,
+    items: ItemQuerySet | None,
+    doubt: Doubt | None,
+) -> list[Missing]:
+    missing = missing_cells(collection, configs, topics=topics, items=items)
+    if doubt is None:
+        return missing
+    cells = doubtful_cells(collection, doubt)
+    return [
+        replace(
+            _within(collection, each, cells),
+            unanswered=tuple(intersection(collection, each.unanswered, cells)),
+        )
+        for each in missing
+    ]
 
 
 def _live_jobs(collection: Collection) -> frozenset[tuple[int, bool]]:

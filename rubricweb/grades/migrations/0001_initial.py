@@ -609,6 +609,8 @@ class Migration(migrations.Migration):
                 ("confidence", models.FloatField(null=True)),
                 ("expectation", models.FloatField(null=True)),
                 ("context_chars", models.PositiveIntegerField(null=True)),
+                ("call_items", models.PositiveSmallIntegerField(null=True)),
+                ("call_place", models.PositiveSmallIntegerField(null=True)),
                 ("at", models.DateTimeField(auto_now_add=True)),
                 (
                     "passage",

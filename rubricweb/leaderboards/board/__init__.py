@@ -15,12 +15,14 @@ from grading.statistics.rank_correlation import Correlation
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.graders.calibration_cards import CalibrationStatus
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec, span
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.support.board import SupportColumn
 
 
@@ -101,6 +103,8 @@ class BoardSpec:
     """The one subtopic that the board is of."""
     topic_slice: TopicSlice | None = None
     """The topics that the board is of, by an attribute; None for all."""
+    runs: RunSlice | None = None
+    """The runs that the board is of, with the pool that they make; None for all."""
     test: PairedTest = PairedTest.SIGN_FLIPS
 
     @property
@@ -247,7 +251,7 @@ class BoardRow:
     @property
     def interval(self) -> str:
         """The ranks that the topics leave open: "2-5"; a dash where there are too few to tell."""
-        return "\N{EN DASH}" if self.first is None or self.last is None else span(self.first, self.last)
+        return "\N{EN DASH}" if self.first is None or self.last is None else rank_span(self.first, self.last)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,13 +162,14 @@ def _spec(spec: BoardSpec) -> Json:
         "min_grade": measure.min_grade,
         "threshold": provenance.threshold(spec),
         "slice": _slice(spec),
+        "runs": _runs(spec),
         "topic": spec.topic or None,
         "subtopic": spec.facet or None,
         "by_subtopic": spec.by_subtopic,
         "missing": "skip" if spec.skips_missing else "zero",
         **({"judged_only": True} if measure.is_judged_only else {}),
         **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
-        **order,
+        **(order | provenance.plugin_of(measure)),
     }
 
 
@@ -178,6 +179,12 @@ def _slice(spec: BoardSpec) -> Json | None:
     if topics is None:
         return None
     return {"topics": topics.token, "stated": topics.stated, "query_ids": sorted(topics.query_ids)}
+
+
+def _runs(spec: BoardSpec) -> Json | None:
+    """Return which runs the board is of; None for all. The rows have their names."""
+    runs = spec.runs
+    return {"task": runs.task or None, "stated": runs.stated} if runs else None
 
 
 def _column(board: Board, place: int) -> Json:

@@ -19,11 +19,16 @@ from grading.errors import UnknownMeasure, UnknownSlice
 from grading.measures import names, registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
 from grading.measures.cover import LabelMode
+from grading.statistics.calibrated_labels import TooFewRatings
 from grading.topic_attributes import TopicSlice, find_slice
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.corpus import run_slices
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.run_slices import RunSlice
+from rubricweb.graders import calibrated_labels
 from rubricweb.grades.configs import default_min_grade, kinds_of
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, graders, scored_graders
@@ -122,6 +127,22 @@ def check_measure(config: GraderConfig, measure: MeasureSpec) -> MeasureSpec:
     return measure
 
 
+def calibrated(
+    config: GraderConfig, bank: Bank | None, measure: MeasureSpec, field: str = "mode"
+) -> MeasureSpec:
+    """Return the measure; with the maps from the grader's grades to labels where its mode is CALIBRATED."""
+    if measure.mode is not LabelMode.CALIBRATED:
+        return measure
+    if bank is None or config.purpose != Purpose.RATE:
+        raise BoardError(field, f"{grader_name(config)} does not rate items: nothing of it is calibrated")
+    if measure.is_workbench:
+        raise BoardError("definition", "the Workbench has no calibrated labels")
+    try:
+        return replace(measure, label_maps=calibrated_labels.maps(bank, config))
+    except TooFewRatings as error:
+        raise BoardError(field, f"{error}") from error
+
+
 def canonical_name(name: str) -> str:
     """Return the measure's own name: `ndcg_cut_10` for `ndcg_cut.10`."""
     try:
@@ -130,8 +151,10 @@ def canonical_name(name: str) -> str:
         raise BoardError("measure", str(error)) from error
 
 
-def check_units(spec: BoardSpec) -> BoardSpec:
-    """Return `spec`, unless it has subtopics by a definition that has none."""
+def check_labels(spec: BoardSpec) -> BoardSpec:
+    """Return `spec`, unless its subtopics have no such definition, or its labels no such ratings."""
+    if spec.measure.mode is LabelMode.CALIBRATED and spec.source is not Source.GRADER:
+        raise BoardError("source", "calibrated labels are made of the grader's own grades")
     if spec.by_subtopic and spec.measure.is_workbench:
         raise BoardError("definition", "the Workbench takes the items of whole topics, not of subtopics")
     return spec
@@ -145,6 +168,14 @@ def find_topics(collection: Collection, token: str) -> TopicSlice | None:
         return find_slice(collection.topics.attribute_values(), token)
     except UnknownSlice as error:
         raise BoardError("topics", str(error)) from error
+
+
+def find_runs(collection: Collection, task: str, names: str) -> RunSlice | None:
+    """Return the runs of that task and of those names; None without either: all runs."""
+    try:
+        return run_slices.find_runs(collection, task, names)
+    except run_slices.UnknownRuns as error:
+        raise BoardError(error.field, str(error)) from error
 
 
 def check_scope(spec: BoardSpec) -> BoardSpec:
@@ -301,10 +332,10 @@ def _column(token: str, spec: BoardSpec) -> MeasureColumn:
         available = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
         raise BoardError("columns", f"no {source} with grades here; there are {available}")
     base = replace(spec.measure, min_grade=default_min_grade(grader), relevant=0)
-    measure = _in_field(grader, name, base)
+    bank = _bank_of(grader, spec)
+    measure = calibrated(grader, bank, _in_field(grader, name, base), "columns")
     has_own_threshold = measure.min_grade != base.min_grade
     label = measure.label_with_threshold if has_own_threshold else measure.label
-    bank = _bank_of(grader, spec)
     graded = kinds_of(grader)
     column = MeasureColumn(token, "", measure, grader, bank=bank, kinds=graded & spec.kinds or graded)
     is_of_others = (bank, column.kinds) != (spec.bank, spec.kinds)

@@ -11,6 +11,7 @@ from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
 from rubricweb import __version__
+from rubricweb.graders import calibrated_labels as calibration
 from rubricweb.grades.configs import threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
@@ -137,6 +138,8 @@ def _labels(config: GraderConfig, measure: MeasureSpec) -> str:
         if measure.min_answers == 1
         else f"best rating reached by {measure.min_answers} items"
     )
+    if measure.label_maps:
+        return f"{best}, calibrated by people: {calibration.stated(measure.label_maps)}"
     return best if measure.mode == "max" else f"1 if the {best} is {reached}, else 0"
 
 
@@ -211,6 +214,7 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
         ("collection", spec.collection.slug),
         ("measure", measure_name(spec)),
         *([("measure, in other spelling", other)] if (other := spec.measure.other_name) else []),
+        *([("measure by", plugin)] if (plugin := spec.measure.registered.plugin) else []),
         ("definition", DEFINITIONS[spec.measure.definition]),
         ("grader", f"{config.llm}, {how}{config.settings_words}"),
         ("ratings", SOURCES[spec.source]),
@@ -219,6 +223,8 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
     ]
     if spec.topic_slice:
         stated.append(("slice", spec.topic_slice.stated))
+    if spec.runs:
+        stated.append(("runs", spec.runs.stated))
     if secret := n_secret(spec):
         stated.append(("secret items", f"{secret}, which only topic developers and organizers may read"))
     if spec.topic:
@@ -333,6 +339,11 @@ def grader(spec: BoardSpec) -> Json:
         "backend": config.backend,
         "options": config.settings,
     }
+
+
+def plugin_of(measure: MeasureSpec) -> Json:
+    """Return the distribution that brings the measure, as a board's JSON has it; nothing for one of ours."""
+    return {"measure_by": measure.registered.plugin} if measure.registered.plugin else {}
 
 
 def kinds(spec: BoardSpec) -> str:

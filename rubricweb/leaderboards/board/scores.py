@@ -17,7 +17,8 @@ from grading.measures.base import Weighed
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.types import MIN_RATING, MISSING, Importance
 from rubricweb.banks.models import Item, ItemRevision
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.run_slices import pool_of
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.progress import topics_of
 from rubricweb.grades.human_matrices import Source, ratings_by
@@ -163,7 +164,7 @@ class Basis:
 
 def basis(spec: BoardSpec) -> Basis:
     visibility.refuse_sums(spec.collection)
-    pool = collection_pool(spec.collection)
+    pool = pool_of(spec.collection, spec.runs)
     if not spec.is_of_all_topics:
         pool = replace(pool, topics=tuple(topic for topic in pool.topics if spec.includes(topic.query_id)))
     return _basis_over(spec, pool)

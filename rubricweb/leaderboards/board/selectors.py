@@ -23,6 +23,9 @@ from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.graders.calibration_cards import status
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.panel_making import panel_members
+from rubricweb.grades.panels import is_panel
 from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
 from rubricweb.grades.trec_order import ordered_otherwise
 from rubricweb.leaderboards.board import (
@@ -71,8 +74,9 @@ class Authors:
 def authors(spec: BoardSpec, pool: CollectionPool) -> Authors:
     runs = spec.collection.runs.filter(pk__in=pool.run_pks).exclude(llm="", is_closed_book=False)
     rows = list(runs.values_list("pk", "llm", "is_closed_book"))
+    models = [config.llm for config in _graders(spec)]
     return Authors(
-        frozenset(pk for pk, llm, _ in rows if is_same_model(llm, spec.config.llm)),
+        frozenset(pk for pk, llm, _ in rows if any(is_same_model(llm, name) for name in models)),
         _items_by(spec),
         frozenset(pk for pk, _, is_closed_book in rows if is_closed_book),
     )
@@ -88,10 +92,20 @@ def is_same_model(name: str, other: str) -> bool:
     return bool(first) and first == second
 
 
+def _graders(spec: BoardSpec) -> list[GraderConfig]:
+    """Return who grades: the members of a panel."""
+    return panel_members(spec.config) if is_panel(spec.config) else [spec.config]
+
+
+def _has_model(config: GraderConfig) -> bool:
+    backend = BACKENDS.get(config.backend)
+    return backend is None or backend.needs_model
+
+
 def _items_by(spec: BoardSpec) -> int:
     """Return how many items of the bank the grading model drafted."""
-    backend = BACKENDS.get(spec.config.backend)
-    if spec.bank is None or (backend and not backend.needs_model):
+    models = [config.llm for config in _graders(spec) if _has_model(config)]
+    if spec.bank is None or not models:
         return 0
     items: QuerySet[Any]  # of items, or of a version's entries
     if spec.version is None:
@@ -101,7 +115,7 @@ def _items_by(spec: BoardSpec) -> int:
         items = spec.version.all_entries.filter(item__kind__in=spec.kinds)
         drafted = "item__draft__request__llm"
     by_model = items.exclude(**{drafted: None}).order_by().values_list(drafted).annotate(Count("pk"))
-    return sum(n for llm, n in by_model if is_same_model(llm, spec.config.llm))
+    return sum(n for llm, n in by_model if any(is_same_model(llm, name) for name in models))
 
 
 def board(spec: BoardSpec) -> Board:
@@ -274,7 +288,7 @@ def _correlations(
         judged = judgment_table(pool, measure, level=level)
         theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
         correlations.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
-    for official in official_boards(spec.collection):
+    for official in official_boards(spec.collection, spec.runs):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
         scores, over = _official_scores(spec, pool, official)
         agreement = _correlation(against, f"{official.kind}{over}", ours, scores)
@@ -290,7 +304,7 @@ def _official_scores(
     if spec.is_of_all_topics:
         return official.scores, ""
     query_ids = [topic.query_id for topic in pool.topics]
-    on_topics = with_topics(spec.collection, official).scores_on(query_ids)
+    on_topics = with_topics(spec.collection, official, spec.runs).scores_on(query_ids)
     return (on_topics, "") if on_topics else (official.scores, ", over all its topics")
 
 

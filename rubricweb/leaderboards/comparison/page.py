@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 from django import forms
@@ -19,13 +20,13 @@ from rubricweb.core.forms import Chip, keep_choices, offer_choices, offer_rows, 
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.run_slices import run_names
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
 from rubricweb.grades.selectors import graders_of
 from rubricweb.leaderboards import plots
-from rubricweb.leaderboards.board import BoardSpec, provenance
+from rubricweb.leaderboards.board import BoardError, BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.sentences import headline, resolution
@@ -67,12 +68,17 @@ class PairForm(AnalysisForm):
 
     def __init__(self, parameters: Mapping[str, str], *, collection: Collection) -> None:
         super().__init__(parameters, collection=collection)
-        pool = collection_pool(collection)
-        runs = sorted(zip(pool.run_tags, pool.run_pks, strict=True))
-        offered = [(str(pk), tag) for tag, pk in runs]
+        offered = [(str(pk), name) for pk, name in sorted(self._names().items(), key=itemgetter(1))]
         offer_choices(self, "a", [("", "the first of the board"), *offered])
         offer_choices(self, "b", [("", "mean of all runs"), *offered])
         offer_choices(self, "by", [("", "nothing"), *((name, name) for name in sliceable(collection))])
+
+    def _names(self) -> dict[int, str]:
+        """Return the runs of the board by key, all where it has none."""
+        try:
+            return run_names(self.collection, self.run_slice())
+        except BoardError:  # `clean` says what is wrong
+            return run_names(self.collection)
 
     def default_value(self, name: str) -> object:
         is_chosen_by_board = name in ("a", "b") and name not in self.address

@@ -11,9 +11,9 @@ from django.urls import reverse
 from grading.arrays import best_first, none_if_nan
 from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings, number, row
 from grading.topic_attributes import TopicSlice
+from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Run
 from rubricweb.corpus.official import scores_of_run
-from rubricweb.grades.scoring import span
 from rubricweb.leaderboards import comparison, plots
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, certainty
@@ -127,7 +127,7 @@ class Pair:
         ranks = self.scored.ranks
         if ranks is None or not ranks.can_tell:
             return ""
-        return f"Rank {span(*ranks.possible(self.a))} of {len(self.scored.run_tags)}; "
+        return f"Rank {rank_span(*ranks.possible(self.a))} of {len(self.scored.run_tags)}; "
 
     @property
     def _interval(self) -> str:

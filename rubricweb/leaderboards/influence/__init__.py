@@ -22,9 +22,9 @@ from grading.statistics.influence import (
     ranks,
 )
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels
-from rubricweb.grades.scoring import span as span_of_ranks
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, keep_items
 from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, answered, parts, unit_scores
@@ -366,7 +366,7 @@ def _pairs_data(scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts) -> D
 
 def possible(ranks: tuple[int, int] | None) -> str:
     """Return ranks as a range: "2-5"; a dash where nothing is tested."""
-    return span_of_ranks(*ranks) if ranks else "\N{EN DASH}"
+    return rank_span(*ranks) if ranks else "\N{EN DASH}"
 
 
 def possible_ends(ranks: tuple[int, int] | None) -> Line:

@@ -19,7 +19,8 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.adjudication import CountedRating
 from rubricweb.campaigns.agreement import AgreementView, AlphaRow, AssessorPair, agreement
 from rubricweb.corpus.models import Collection
-from rubricweb.graders.calibration_cards import RatedSample, hides_numbers, sample
+from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lowest
@@ -225,7 +226,7 @@ class Evidence:
     @cached_property
     def agreement(self) -> Agreement:
         """The grader's labels of passages beside their judgments, with the bank as it is now."""
-        labeller = Labeller(self.spec.collection, self.spec.config, self.spec.bank)
+        labeller = Labeller(self.spec.collection, self.spec.config, self.spec.bank, self.spec.runs)
         return agreements([labeller], min_answers=self.spec.measure.min_answers)[0]
 
     @cached_property

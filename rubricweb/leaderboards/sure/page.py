@@ -29,6 +29,7 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
+from rubricweb.corpus.pseudonyms import hides_names
 from rubricweb.corpus.shipped_boards import shipped_boards
 from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
@@ -175,6 +176,7 @@ def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
         "official_form": upload,
         "shipped_form": ShippedForm(form.collection),
         "officials": official.official_boards(form.collection),
+        "hides_officials": hides_names(form.collection.pk),
     }
 
 

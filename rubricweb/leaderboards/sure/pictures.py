@@ -14,7 +14,7 @@ from grading.statistics.max_t import MIN_TOPICS
 from grading.statistics.mean_intervals import wilson
 from grading.statistics.rank_intervals import standings
 from grading.types import MIN_RATING, Purpose
-from rubricweb.graders.calibration_cards import RatedSample, sample
+from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards import agreement_tables
 from rubricweb.leaderboards import sure as findings

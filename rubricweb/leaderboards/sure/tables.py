@@ -52,7 +52,11 @@ def _compared(choice: Choice, measures: tuple[str, ...]) -> meta.Comparison:
     configs = [row.config for row in scored_graders(collection)]
     rows = meta.contenders(collection, configs, list(collection.banks.all()), MIN_GRADES)
     spec = meta.MetaSpec(
-        choice.evidence.against, measures, collection.min_relevant, topics=choice.evidence.spec.topic_slice
+        choice.evidence.against,
+        measures,
+        collection.min_relevant,
+        topics=choice.evidence.spec.topic_slice,
+        runs=choice.evidence.spec.runs,
     )
     return meta.compared(meta.meta_rows(rows, spec, Coefficient), spec, Coefficient)
 
@@ -75,7 +79,7 @@ def detail(choice: Choice) -> PrintedTable:
 def _agreements(choice: Choice) -> list[agreement.Agreement]:
     collection = choice.evidence.spec.collection
     configs = [row.config for row in scored_graders(collection)]
-    pairs = agreement.labellers(collection, configs, list(collection.banks.all()))
+    pairs = agreement.labellers(collection, configs, list(collection.banks.all()), choice.evidence.spec.runs)
     return agreement.agreements(pairs, min_answers=choice.evidence.spec.measure.min_answers)
 
 
@@ -97,7 +101,7 @@ def needed(choice: Choice) -> PrintedTable:
 def between(choice: Choice) -> PrintedTable:
     collection, measure = choice.evidence.spec.collection, choice.evidence.spec.measure
     configs = [row.config for row in scored_graders(collection)]
-    pairs = agreement.labellers(collection, configs, list(collection.banks.all()))
+    pairs = agreement.labellers(collection, configs, list(collection.banks.all()), choice.evidence.spec.runs)
     rows = agreement.between(pairs, min_grade=measure.min_grade, min_answers=measure.min_answers)
     return agreement_tables.graders(rows, min_grade=measure.min_grade)
 

@@ -286,6 +286,8 @@ class GridQuery:
     sort: str = "pool"
     """Within a group."""
     show: str = "all"
+    covers: int = 0
+    """Only passages that cover at least so many items."""
     items: str = "all"
     order: str = "bank"
     kind: str = ""

@@ -264,11 +264,15 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     if not item.revision.text:
         return "", "The text of this item is unknown, and so is the prompt."
     answer = answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
-    pair = chunks.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
+    pair = chunks.with_call(
+        grade, chunks.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
+    )
     context = None if grade.context_chars is None else passage.text[: grade.context_chars]
     note = f"{prompt.prompt_id}. {prompt.source}."
     if config.backend == IMPORTED:
         note += " The file names only the prompt class. The model may have seen another text."
+    if pair is None:
+        return "", f"{note} What else its call asked is hidden from you, or was graded again since."
     return prompt.render(pair, context), note
 
 

@@ -141,7 +141,8 @@ class TopicGrid:
     def rows(self) -> list[int]:
         """Rows of the pool to show, in order; ties keep the pool's order, or the run's."""
         query, ranked = self.query, ranks(self.pool)
-        rows = np.flatnonzero(SHOWS[query.show][1](self.sheet))
+        covers_enough = self.sheet.covers.sum(axis=1) >= query.covers
+        rows = np.flatnonzero(SHOWS[query.show][1](self.sheet) & covers_enough)
         if query.run in self.collection.run_tags:
             of_run = ranked[:, self.collection.run_tags.index(query.run)]
             rows = rows[of_run[rows] != NO_RANK]

@@ -48,6 +48,8 @@ class GridColumn:
     keys: tuple[str, ...] = ()
     """Accepted answers."""
     covered: float = np.nan
+    mean: float = np.nan
+    """The mean grade of the graded passages."""
     spurious: float = np.nan
     discrimination: float = np.nan
     is_spurious: bool = False
@@ -84,6 +86,11 @@ class GridColumn:
         return ItemColumn(self.kind, self.uid, self.revision_pk, bool(self.text), bool(self.keys))
 
     @property
+    def mean_grade(self) -> str:
+        """The mean grade with two decimals; empty if nothing is rated."""
+        return "" if np.isnan(self.mean) else f"{self.mean:.2f}"
+
+    @property
     def covered_value(self) -> float:
         """The value of the progress bar: 0 if nothing is rated."""
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
@@ -98,6 +105,7 @@ class GridColumn:
             self,
             at=at,
             covered=float(sheet.covered_shares[at]),
+            mean=float(ratings[ratings >= 0].mean()) if (ratings >= 0).any() else np.nan,
             spurious=float(sheet.spurious_rates[at]),
             discrimination=float(sheet.discriminations[at]),
             is_spurious=bool(sheet.spurious[at]),

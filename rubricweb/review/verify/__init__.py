@@ -44,6 +44,7 @@ class TopicCells:
 
     pool: TopicPool
     columns: tuple[ItemColumn, ...]
+    rater: raters.Rater
     graded: Ratings
     """The grader's ratings; answers that say there is none have no verdict to check."""
     by_people: Ratings
@@ -63,6 +64,11 @@ class TopicCells:
     def closeness(self) -> Ratings:
         """How near each answer is to the nearest accepted one, in percent; 0 without verified answers."""
         return self.measure() if self.measure else np.zeros_like(self.graded)
+
+    def covered_items(self, min_grade: int | None) -> NDArray[np.int64]:
+        """Return how many items each passage covers, by grades that the reader may see, shape (passages,)."""
+        least = self.rater.min_grades_of((column.kind for column in self.columns), min_grade)
+        return np.asarray(((self.graded >= least) & ~self.hidden).sum(axis=1))
 
     @property
     def unchecked(self) -> Mask:
@@ -123,7 +129,7 @@ def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
         uids = tuple(column.uid for column in columns)
         drawn, elsewhere = (drawn_mask(human[topic_id], uids, draw) for draw in draws)
         cells = (ratings, rated_by_people, checked, hidden, drawn, elsewhere)
-        topics.append(TopicCells(topic, columns, *cells, _keys(topic, columns), measure))
+        topics.append(TopicCells(topic, columns, rater, *cells, _keys(topic, columns), measure))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(topics, key=lambda topic: order[topic.pool.topic_id])), wordless)
 

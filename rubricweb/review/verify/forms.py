@@ -12,7 +12,7 @@ from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.raters import GraderForm, Rater, covered_from, select_at_once
+from rubricweb.grades.raters import GraderForm, Rater, covered_from, covering, select_at_once
 from rubricweb.review.cells import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
@@ -36,7 +36,7 @@ ORDERS = (
 class CheckForm(ChipForm, GraderForm):
     """The queue."""
 
-    in_toolbar = ("topic", "order", "rating", "grader", "min_grade")
+    in_toolbar = ("topic", "order", "rating", "grader", "min_grade", "covers")
     outdated = ("at", "item", "page")
 
     topic = select_at_once("Topic", ())
@@ -47,6 +47,7 @@ class CheckForm(ChipForm, GraderForm):
         [("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
     )
     min_grade = covered_from()
+    covers = covering()
     view = select_at_once("Show", VIEWS)
     page = forms.IntegerField(min_value=1, required=False)
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
@@ -89,6 +90,7 @@ class CheckForm(ChipForm, GraderForm):
             rating=0 if rating == NEAR_KEY else int(rating),
             is_near=rating == NEAR_KEY,
             min_grade=self.value("min_grade", self.default_min_grade),
+            covers=self.value("covers", 0),
             at=(at[0], at[1], at[2]) if at else None,
         )
 

@@ -48,6 +48,8 @@ class CheckQuery:
     """Whether to check only answers that are near an accepted one."""
     min_grade: int | None = None
     """The threshold; None for the one that the grader's prompts state."""
+    covers: int = 0
+    """Only passages that cover at least so many items."""
     at: tuple[int, int, int] | None = None
     """(topic, passage, item) of the one cell to show."""
 
@@ -206,6 +208,8 @@ def kept_by(topic: TopicCells, query: CheckQuery) -> Mask:
         mask &= topic.graded == query.rating
     if query.is_near:
         mask &= topic.closeness >= NEAR
+    if query.covers:
+        mask &= (topic.covered_items(query.min_grade) >= query.covers)[:, np.newaxis]
     return np.asarray(mask)
 
 

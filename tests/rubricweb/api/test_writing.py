@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from django.core.management import call_command
 
 from rubricweb.accounts.models import Membership
 from rubricweb.api.models import KeptAnswer
@@ -11,6 +14,8 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GradingJob
 from tests.factories import CollectionFactory
 from tests.rubricweb.api.conftest import AT
+
+FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 
 pytestmark = pytest.mark.django_db
 
@@ -128,6 +133,19 @@ def test_a_key_is_its_owners(items, new, developer, owner, script_of):
     assert script_of(owner).post(items, new | {"text": "B?"}, format="json", headers=key).status_code == 201
 
 
+def test_a_contradiction_is_a_rating_where_a_grader_knows_them(collection, assessor, script_of):
+    files = ("--bank", FORMATS / "banks" / "dragun.json", "--assignments", FORMATS / "assessments.csv")
+    call_command("import_collection", collection.slug, *map(str, files), "--by", "judge", verbosity=0)
+    item = collection.banks.get().items.first()
+    script, cell = script_of(assessor), {"topic": item.topic.query_id, "item": item.pk, "seen": 0}
+    cell |= {"passage": item.topic.pool.first().passage_id}
+    off = script.post(f"{AT}ratings/", cell | {"rating": -1}, format="json")
+    assert off.json()["errors"] == {"rating": ["-1, expected 0 to 5, or -5 for contradicts"]}
+    sent = script.post(f"{AT}ratings/", cell | {"rating": -5}, format="json")
+    assert (sent.status_code, sent.json()["rating"]) == (201, -5)
+    assert HumanGrade.objects.get().rating == -5
+
+
 def test_a_rating_is_saved_once_and_in_turn(bank, assessor, script_of):
     script, item = script_of(assessor), bank.items.first()
     cell = {"topic": item.topic.query_id, "item": item.pk, "passage": item.topic.pool.first().passage_id}
@@ -137,6 +155,8 @@ def test_a_rating_is_saved_once_and_in_turn(bank, assessor, script_of):
     assert late.status_code == 409
     off = script.post(f"{AT}ratings/", cell | {"rating": 6, "seen": 1}, format="json")
     assert (off.status_code, [*off.json()["errors"]]) == (400, ["rating"])
+    below = script.post(f"{AT}ratings/", cell | {"rating": -5, "seen": 1}, format="json")
+    assert (below.status_code, below.json()["errors"]) == (400, {"rating": ["-5, expected 0 to 5"]})
     row = HumanGrade.objects.get()
     assert (row.rating, row.by) == (4, assessor)
 

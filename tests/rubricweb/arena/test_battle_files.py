@@ -201,6 +201,6 @@ def test_what_is_refused_leaves_nothing(tmp_path, text, problem):
 @pytest.mark.django_db
 def test_the_command_takes_the_voter_and_names_what_lacks_a_topic(tmp_path, capsys):
     (tmp_path / "battles.csv").write_text("model_a,model_b,winner,tstamp\na,b,tie,1700000000\n")
-    call_command("import_collection", "arena", "--battles", tmp_path / "battles.csv", "--voter", "ann b")
+    call_command("import_collection", "arena", "--battles", tmp_path / "battles.csv", "--by", "ann b")
     assert "1 name no question_id and count as votes on one topic, no-question-id" in capsys.readouterr().out
     assert Vote.objects.get().at.year == 2023

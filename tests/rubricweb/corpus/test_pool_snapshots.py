@@ -34,7 +34,7 @@ def keep():
 def is_from_snapshots(collection, monkeypatch):
     with monkeypatch.context() as patched:
         patched.delattr(pools, "_from_rows")
-        pools._load.cache_clear()
+        pools.pool_at.cache_clear()
         try:
             pools.collection_pool(collection)
         except NameError:

@@ -40,6 +40,27 @@ def test_topics_as_json(topics):
     assert document["topics"][0]["distance"] is None
 
 
+def test_plain_differences_of_scores(topics):
+    plain = sample("--size", "2", "--seed", "3", "--plain")
+    first, second = (int(row[0][1]) for row in plain[1:])
+    assert float(plain[2][1]) == abs(first - second) + 1, "and another kind"
+
+
+def test_statistics_of_all_and_of_those_that_are_drawn(topics):
+    header, *rows = sample("--statistics")
+    assert header == ["attribute", "value", "topics", "percent"]
+    assert [row[:3] for row in rows[:3]] == [
+        ["kind", "how", "4"],
+        ["kind", "why", "4"],
+        ["ambiguity", "> 5", "2"],
+    ]
+    assert {row[0] for row in rows[3:]} == {"first word"}
+    out = StringIO()
+    call_command("sample_topics", "autumn", "--statistics", "--size", "2", "--json", stdout=out)
+    document = json.loads(out.getvalue())
+    assert (document["topics"], document["statistics"][0]["percent"]) == (2, 50.0)
+
+
 def test_only_from_a_slice(topics):
     assert {row[0] for row in sample("--size", "9", "--topics", "kind=why")[1:]} == {"t4", "t5", "t6", "t7"}
 
@@ -48,6 +69,7 @@ def test_only_from_a_slice(topics):
     ("arguments", "problem"),
     [
         (("--size", "0"), "--size is at least 1"),
+        ((), "--size says how many"),
         (("--size", "2", "--topics", "kind=what"), "no topic with kind = what; there are how, why"),
     ],
 )

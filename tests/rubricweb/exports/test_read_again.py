@@ -58,6 +58,7 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
 """Each download with its forms: what is sent for each; a form without anything is a part of the address."""
 NOT_DATA = {
     "archives:download",
+    "exports:assessments-file",
     "releases:file",
     "submissions:file",
     "api:release-file",

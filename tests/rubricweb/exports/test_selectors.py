@@ -9,6 +9,7 @@ import pytrec_eval
 
 from grading.formats.trec import qrels_lines, write_qrels, write_run
 from grading.measures.cover import LabelMode
+from grading.statistics.calibrated_labels import LabelMaps
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.core.models import new_stamp
@@ -140,11 +141,12 @@ def test_file_names_say_what_is_inside(made):
 def test_the_board_is_what_trec_eval_makes_of_the_files(collection, tmp_path, name, mode):
     """-c: topics that have qrels count, and a topic that a run lacks counts 0."""
     made = scattered(collection, random.Random(name + mode))
-    measure = MeasureSpec(name, mode=mode)
+    maps = LabelMaps((0, 0, 1, 2, 4, 4)) if mode is LabelMode.CALIBRATED else None
+    measure = MeasureSpec(name, mode=mode, label_maps=maps)
     write_qrels(tmp_path / "rubric.qrels", selectors.qrels(spec_of(made, measure)))
     with (tmp_path / "rubric.qrels").open() as file:
         qrels = pytrec_eval.parse_qrel(file)
-    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {name}, relevance_level=4 if mode == "max" else 1)
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {name}, relevance_level=measure.level)
     rows = {row.run_tag: row for row in board(spec_of(made, measure)).rows}
 
     for run in collection.runs.all():

@@ -12,8 +12,8 @@ from rubricweb.banks import actions as banks
 from rubricweb.core.models import AuditEntry
 from rubricweb.graders import calibration_cards
 from rubricweb.graders import calibration_cards as cards
-from rubricweb.graders.calibration_cards import RatedSample, sample
 from rubricweb.graders.models import CalibrationCard
+from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.human_ratings import rate_cell
 from tests.rubricweb.graders.conftest import text
 

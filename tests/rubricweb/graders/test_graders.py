@@ -79,7 +79,7 @@ def rate(bank, person, *ratings: int) -> None:
 
 def test_every_back_end_has_a_card():
     assert sorted(name for card in CARDS for name in card.backends) == sorted(
-        [*registry.BACKENDS, "hf_causal", "hf_seq2seq"]
+        [*(set(registry.BACKENDS) - {"panel"}), "hf_causal", "hf_seq2seq"]
     )
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("openai")
 from grading.graders import batch_file
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, parts, price
+from rubricweb.grades.engine import chunks, kind, parts, price
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import kinds, leases, worker_state
 from rubricweb.jobs.steering import steer
@@ -39,10 +39,10 @@ def server(settings):
 
 
 @pytest.fixture
-def job(collection, server, redis_server) -> GradingJob:
-    """A chunk of 8 cells."""
+def job(collection, server, redis_server, request) -> GradingJob:
+    """A chunk of 8 cells, of another prompt than RATE where a test has one."""
     gradable(collection, topics=1, passages=4, items=2)
-    config = config_for("batch_file", "m", RATE)
+    config = config_for("batch_file", "m", getattr(request, "param", RATE))
     return actions.start_grading(collection, by=None, configs=[config])[0]
 
 
@@ -134,6 +134,25 @@ def test_a_worker_that_dies_after_a_step_costs_nothing(job, server, look, monkey
     assert job.state == "done"
     assert Grade.objects.filter(job=job, rating=4).count() == 8
     assert (len(server.batches), len([1 for name, _ in server.files.values() if "jsonl" in name])) == (1, 1)
+
+
+@pytest.mark.parametrize("job", ["QuestionSelfRatedWholeRubric"], indirect=True)
+def test_a_call_about_several_items_is_saved_whole_and_asked_once(job, server, look, monkeypatch):
+    chunk = look()
+    assert len(server.requests(chunk.batch)) == 4
+    server.end(chunk.batch, lambda _: rates("2: 3\n1: 4"))
+    monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
+    for saved in (2, 4):
+        with monkeypatch.context() as patch:
+            die_after(patch, "save")
+            with pytest.raises(Killed):
+                look()
+        assert Grade.objects.filter(job=job).count() == saved
+        lose_worker(chunk)
+    assert look().state == "done"
+    places = Grade.objects.filter(job=job).order_by("rating").values_list("call_place", "rating")
+    assert list(places) == [(2, 3)] * 4 + [(1, 4)] * 4
+    assert len(server.batches) == 1
 
 
 def die_after(patch, step: str) -> None:

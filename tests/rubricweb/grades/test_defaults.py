@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from grading.types import ItemKind, Purpose
+from rubricweb.corpus.actions import choose_default_grader
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.engine import monitor
@@ -96,7 +97,7 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert f"The grades here are by <strong>{imported}</strong>." in words
     assert "The chosen grader, word overlap, has <strong>12</strong> to grade, about 1 s (guess)." in words
     assert "Grade 12 pairs <kbd" in words
-    assert "2 items have only ids. Add the text, so that graders and people can rate them." in words
+    assert "2 items have only ids; nobody can rate them until the text is known." in words
 
 
 def test_a_bank_that_nobody_graded_shows_no_grades_of_another(
@@ -139,6 +140,29 @@ def test_missing_leads_whoever_may_grade_to_the_grades_of_a_re_grade(
     assert client_of(owner).get(page.context["look_at"]).context["rater"].configs == (lexical_config(),)
     assert "this page shows another grader" not in markup(shown(owner, f"{grid}&grader={imported.pk}"))
     assert "this page shows another grader" not in markup(shown(viewer, grid))
+
+
+def test_a_re_grade_is_shown_by_default_to_whoever_pressed_it(
+    client_of, owner, viewer, collection, old, new, passages, imported
+):
+    """Until somebody chooses the default anew."""
+    grid = reverse("review:topic", args=[old.pk, old.items.first().topic_id], query={"view": "grid"})
+
+    def shown(user):
+        return client_of(user).get(grid).context["rater"].configs
+
+    old.items.first().revision.topic.revisions.update(text="Which pigment?")
+    start_grading(collection, by=owner)
+    assert shown(owner) == (imported,), "it has no grade yet"
+    grade(lexical_config(), old.items.first(), passages[0], 2)
+    assert (shown(owner), shown(viewer)) == ((lexical_config(),), (imported,))
+    address = reverse("grades:missing", args=[collection.slug])
+    headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{grid}"}
+    assert not client_of(owner).get(address, {"bank": old.pk}, headers=headers).context["look_at"]
+    collection.refresh_from_db()
+    choose_default_grader(collection, "", by=owner)
+    choose_default_grader(collection, imported.fingerprint, by=owner)
+    assert shown(owner) == (imported,)
 
 
 def test_starting_another_grader_keeps_the_default_that_nobody_chose(collection, old, new, imported):

@@ -1,12 +1,14 @@
 """DRAGUN's assessments become grades of a rubric's short answers, and come out again as they were."""
 
 import csv
+import html
 import io
 import json
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
 from grading.types import CONTRADICTS
 from rubricweb.banks.models import Item
@@ -14,6 +16,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Passage, Response, Run
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from tests.factories import MembershipFactory
 from tests.rubricweb.import_files import Folder, database, response
 
 pytestmark = pytest.mark.django_db
@@ -109,6 +112,22 @@ def test_they_come_out_as_they_were_with_the_labels_of_now(folder):
     assert [row["auto_assessment"] for row in exported()] == [
         "supports" if label == "contradicts" else label for label in labels
     ]
+
+
+def test_the_browser_offers_the_same_file_and_says_before_what_it_lacks(folder, client_of):
+    load(folder)
+    bank = Item.objects.first().bank
+    client = client_of(MembershipFactory(collection=bank.collection, role="organizer").user)
+    address = f"/collections/autumn/exports/banks/{bank.pk}/assessments/"
+    assert address in client.get(reverse("releases:share", args=["autumn"])).text
+    page = client.get(address)
+    assert page.context["export"].losses == []
+    assert "This format keeps everything" in page.text
+    file = client.get(html.unescape(page.context["file_address"]))
+    assert list(csv.DictReader(io.StringIO(file.text))) == exported()
+    Grade.objects.filter(passage__doc_id__startswith="pear").order_by("pk").first().delete()
+    MatrixStamp.objects.update(number=new_stamp())
+    assert f"topic {TOPIC}, run pear: no line for 1 of 5 short answers" in client.get(address).text
 
 
 def test_a_nugget_file_lists_each_contradiction_as_lost(folder):

@@ -147,10 +147,11 @@ def test_answers_whose_sentences_are_passages_get_a_run_of_whole_answers(folder)
     [
         (
             ("--assignments", SAMPLE),
-            r"1 files of --assignments or --support-labels and 0 --by, expected --by people or --by NAME",
+            r"does not say whose labels it has, expected --by NAME for all files, or --by FILE=NAME",
         ),
-        (("--by", "people"), r"0 files of --assignments or --support-labels and 1 --by"),
-        (("--assignments", SAMPLE, "--by", " "), r"1 files of --assignments or --support-labels and 1 --by"),
+        (("--by", "people"), r"--by people: 0 files that have an author"),
+        (("--assignments", SAMPLE, "--by", " "), r"does not say whose labels it has"),
+        (("--assignments", SAMPLE, "--by", "b.jsonl=x"), r"--by b.jsonl=x: no file is named b.jsonl"),
     ],
 )
 def test_an_author_has_to_be_named(folder, arguments, message):

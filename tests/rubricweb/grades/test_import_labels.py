@@ -36,12 +36,12 @@ def test_labels_are_grades_of_the_model(folder):
 
 
 def test_the_output_alone_says_nothing(folder):
-    with pytest.raises(CommandError, match="1 --labels and 0 --labeller, expected a name for each file"):
+    with pytest.raises(CommandError, match="does not say whose labels it has, expected --by NAME"):
         folder.load(*LABELS[:2])
 
 
 def judged(folder, name="a.qrels", text="t1 0 d1 3\nt1 0 d2 0\n", judge="gpt v1"):
-    return "--labels", folder.write(name, text), "--labeller", judge
+    return "--labels", folder.write(name, text), "--by", f"{name}={judge}"
 
 
 def test_qrels_of_a_judge_are_grades_and_no_judgments(folder):
@@ -83,8 +83,12 @@ def test_agreement_of_judges_needs_no_judgments(folder):
         ("t1 0 d1 4\n", ("--scale", "3"), "a.qrels:1: the label of d1 for t1 is 4, expected 0 to 3"),
         ("t1 0 d1\n", (), "a.qrels:1: 3 columns, expected 4"),
         ("t1 Q0 d1 1 2.0 bm25\n", (), "a.qrels:1: 6 columns, expected 4"),
-        ("t1 0 d1 1\n", ("--labels-of", "requests.jsonl"), "--labels-of goes with one --labels"),
-        ("t1 0 d1 1\n", ("--labeller", "another"), "1 --labels and 2 --labeller"),
+        (
+            "t1 0 d1 1\n",
+            ("--labels-of", "requests.jsonl"),
+            "--by a.qrels=gpt v1: 0 files that have an author",
+        ),
+        ("t1 0 d1 1\n", ("--by", "a", "--by", "b"), "--by a, b: 1 files that have an author"),
     ],
 )
 def test_bad_labels_of_judges_change_nothing(folder, text, options, message):
@@ -111,7 +115,7 @@ def test_labels_of_unknown_topics_are_left_out(folder):
 
 
 def test_nugget_grades_are_grades_of_the_named_judge(folder):
-    document = folder.load("--nugget-grades", FORMATS / "nugget_grades.jsonl", "--nugget-grader", "judge a")
+    document = folder.load("--nugget-grades", FORMATS / "nugget_grades.jsonl", "--by", "judge a")
     assert document["counts"]["grades"] == {"new": 6, "changed": 0, "unchanged": 0}
     assert set(GraderConfig.objects.values_list("llm", "purpose")) == {
         ("judge a", "rate"),

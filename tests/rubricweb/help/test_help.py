@@ -189,3 +189,13 @@ def test_a_tutorial_that_no_test_can_follow_is_refused(tmp_path, text, refusal):
     path.write_text(f"# Holiday\n\n{text}", encoding="utf-8")
     with pytest.raises(ValueError, match=refusal):
         steps(path)
+
+
+@pytest.mark.django_db
+def test_each_page_is_there_as_markdown(client: Client):
+    answer = client.get("/help/topics.md")
+    assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    assert answer.text == pages.path_of("topics").read_text(encoding="utf-8")
+    assert 'href="/help/topics.md"' in client.get("/help/topics/").text
+    assert client.get("/help/tutorials/assessor.md").status_code == 200
+    assert client.get("/help/architecture.md").status_code == 404

@@ -30,12 +30,13 @@ def test_agreement_with_judgments_has_three_coefficients(made, viewer, client_of
     assert re.search("Kendall.s . over 4 runs; Spearman.s . 0.83, Pearson.s r 0.87[.]", page)
 
 
-def test_a_check_is_offered_where_nobody_has_rated_yet(made, developer, client_of):
-    page = text_of(client_of(developer).get(BOARD))
+def test_a_check_is_offered_where_nobody_has_rated_yet(made, owner, developer, client_of):
+    page = text_of(client_of(owner).get(BOARD))
     assert "Checked by people 0 % None yet. To rate all takes" in page
     assert "Start a check" in page
+    assert "Start a check" not in text_of(client_of(developer).get(BOARD)), "a campaign is an organizer's"
 
     ItemRevision.objects.filter(items__bank=made.bank).update(text="")
-    page = text_of(client_of(developer).get(BOARD))
+    page = text_of(client_of(owner).get(BOARD))
     assert "None yet. Nobody can rate questions that have only ids." in page
     assert "Start a check" not in page

@@ -101,6 +101,7 @@ def test_heads_say_coverage_and_spurious_rate(autumn, viewer, client_of):
     assert (second.covered, second.is_covering_nobody) == (0.0, True)
     # N1: d1 and d4 are rated, d2 failed and does not count.
     assert (nugget.covered, nugget.spurious) == (0.0, 0.0)
+    assert [column.mean_grade for column in (first, second, nugget)] == ["2.50", "0.00", "1.00"]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,13 @@ def test_heads_say_coverage_and_spurious_rate(autumn, viewer, client_of):
 )
 def test_filters(autumn, viewer, client_of, show, doc_ids):
     assert shown(client_of(viewer), autumn, show=show) == doc_ids
+
+
+def test_passages_that_cover_at_least_so_many_items(autumn, viewer, client_of):
+    client = client_of(viewer)
+    assert shown(client, autumn, covers=1) == ["d1", "d3"]
+    assert shown(client, autumn, covers=2) == []
+    assert set(shown(client, autumn, covers=1, min_grade=1)) == {"d1", "d2", "d3", "d4"}
 
 
 @pytest.mark.parametrize(

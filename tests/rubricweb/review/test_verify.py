@@ -69,6 +69,12 @@ def test_worst_first_with_reasons(autumn, assessor, client_of, worst):
     assert context["ahead"][1].reasons == ()
 
 
+def test_passages_that_cover_at_least_so_many_items_are_checked(autumn, assessor, client_of):
+    context = client_of(assessor).get(address(autumn, order="worst", covers=1)).context
+    assert {doc_id for doc_id, *_ in names(context)} == {"d1", "d3"}
+    assert client_of(assessor).get(address(autumn, order="worst", covers=2)).context["now"] is None
+
+
 def test_the_passage_comes_before_the_verdict(autumn, assessor, client_of, worst):
     """On a phone one stands below the other, and people read before they say."""
     page = markup(client_of(assessor).get(worst))

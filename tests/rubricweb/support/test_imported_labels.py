@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,10 +169,10 @@ def test_the_same_answer_in_two_files_is_refused(sea, folder):
 def test_two_authors_may_come_in_one_import(sea, folder):
     paths = [folder.write(f"{name}.jsonl", json.dumps(line("beta", "s1", BETA))) for name in ("a", "b")]
     files = ("--support-labels", paths[0], "--support-labels", paths[1])
-    folder.load(*files, "--by", "people", "--by", "opus", slug="autumn")
+    folder.load(*files, "--by", "people", "--by", "b.*=opus", slug="autumn")
     assert [rater.name for rater in raters(sea)] == ["People", "opus"]
     assert LabelledAnswer.objects.count() == 2
-    with pytest.raises(CommandError, match=r"1 files of .* and 2 --by, expected --by people"):
+    with pytest.raises(CommandError, match=r"--by people, opus: 1 files that have an author, expected"):
         folder.load(*files[:2], "--by", "people", "--by", "opus", slug="autumn")
 
 
@@ -308,6 +310,52 @@ def test_the_page_has_imported_labels_where_it_has_ours(sea, load, owner, client
     assert "imported ones count 0, as officially" in page
     file = client_of(owner).get("/collections/autumn/exports/support/answers/")
     assert [json.loads(row) for row in b"".join(file.streaming_content).splitlines()] == written(sea)
+
+
+def test_labels_of_ragdolls_judge_are_at_their_places(sea, folder):
+    """A line that failed, or has no label, is a failed label, and no label of what nobody judged."""
+    sample = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "support_judgments.jsonl"
+    document = folder.load("--support-labels", sample, "--by", "gpt", slug="autumn")
+    assert "support_judgments.jsonl: 1 labels failed: their judge gave none" in document["notes"]
+    labels = {
+        (row.response.run.run_tag, row.response.topic.query_id): row.labels
+        for row in LabelledAnswer.objects.select_related("response__run", "response__topic")
+    }
+    assert labels == {("alpha", "s1"): [[2, 0], [-2], []], ("beta", "s1"): [[1]]}
+    rater = next(rater for rater in raters(sea) if rater.name == "gpt")
+    assert [answer.labels for answer in labelled_answers(sea, rater)] == [[[2, 0], [-1], []], [[1]]]
+    assert not folder.load("--support-labels", sample, "--by", "gpt", slug="autumn")["changed"]
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ({"sentence_index": 3}, "sentence 3 of run alpha on topic s1 is judged, expected 0 to 2"),
+        (
+            {"citation_index": 2},
+            "citation 2 of sentence 0 of run alpha on topic s1 is judged, expected fewer",
+        ),
+        ({"topic_id": "s2"}, "run alpha has no answer to topic s2 here"),
+        ({"citation_index": -1}, "metadata.citation_index is -1, expected a whole number from 0"),
+    ],
+)
+def test_judgments_of_places_that_are_not_there_are_refused(sea, folder, place, problem):
+    ids = {"run_id": "alpha", "topic_id": "s1", "sentence_index": 0, "citation_index": 0} | place
+    line_of = {"status": "completed", "support_label": "FS", "metadata": ids}
+    with pytest.raises(CommandError, match=rf"a.jsonl:1: {problem}"):
+        folder.load("--support-labels", folder.lines("a.jsonl", line_of), "--by", "gpt", slug="autumn")
+
+
+def test_the_export_page_says_what_each_format_lacks(sea, load, owner, client_of):
+    load(line("alpha", "s1", ALPHA))
+    client, address = client_of(owner), "/collections/autumn/exports/support/"
+    by_answer = client.get(address).context["export"]
+    assert by_answer.losses == ["2 answers without a label of People"]
+    page = client.get(address, {"file": "qrels", "rater": "people"})
+    assert "the labels of 1 answers that came by file, each at its place in one run" in page.text
+    file = client.get(html.unescape(page.context["file_address"]))
+    assert page.context["export"].file_name in file["Content-Disposition"]
+    assert client.get(address, {"file": "tar"}).status_code == 422
 
 
 def test_the_command_writes_labels_or_scores_of_one_author(sea, load, tmp_path, capsys):

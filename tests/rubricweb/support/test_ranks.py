@@ -6,9 +6,11 @@ import pytest
 from django.core.management import call_command
 
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.run_slices import find_runs
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.support.board import Counting, board
 from rubricweb.support.labels import raters
+from tests.factories import MembershipFactory
 
 pytestmark = pytest.mark.django_db
 ENDS = ("low", "high", "rank_best", "rank_worst")
@@ -52,6 +54,28 @@ def test_with_few_topics_nobody_is_ahead(tmp_path):
     read = board(collection, raters(collection)[0], Counting())
     assert {row.precision.ranks for row in read.rows} == {""}
     assert read.ahead[0] == "Precision: with 3 topics no run can be clearly ahead."
+
+
+def test_the_board_of_a_task_ranks_its_runs_alone(tmp_path, client_of):
+    """Equal to the board of a collection of two runs, on the page, in its files, and by command."""
+    collection = imported(tmp_path, 7)
+    collection.runs.exclude(run_tag="bad").update(task="RAG")
+    collection.runs.filter(run_tag="bad").update(task="AG")
+    rater = raters(collection)[0]
+    of_task = repr(board(collection, rater, Counting(runs=find_runs(collection, "rag", ""))))
+    collection.runs.filter(run_tag="bad").update(state="withdrawn")
+    assert of_task == repr(board(collection, rater, Counting()))
+    collection.runs.filter(run_tag="bad").update(state="accepted")
+    organizer = MembershipFactory(collection=collection, role="organizer").user
+    client, address = client_of(organizer), f"/collections/{collection.slug}/support/"
+    page = client.get(address, {"task": "rag"})
+    assert [row.run_tag for row in page.context["board"].rows] == ["good", "fair"]
+    assert "task=rag" in page.context["query"]
+    assert "no run named x here" in client.get(address, {"runs": "x"}).content.decode()
+    scores = f"/collections/{collection.slug}/exports/support/scores/"
+    text = b"".join(client.get(scores, {"runs": "ba*"}).streaming_content).decode()
+    assert ("bad" in text, "good" in text) == (True, False)
+    assert client.get(scores, {"runs": "x"}).status_code == 404
 
 
 def test_the_command_writes_the_board_and_the_agreement_of_people_with_models(tmp_path, capsys):

@@ -81,6 +81,11 @@ class Command(OperatorCommand):
             f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled.{width}"
         )
         self.stderr.write(summary)
+        if plan.textless:
+            self.stderr.write(
+                f"{plan.textless:,} pairs left out: their passages have no text, which import_collection "
+                "--passages supplies"
+            )
         if options["dry_run"]:
             return
         try:

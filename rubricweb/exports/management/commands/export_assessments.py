@@ -10,7 +10,7 @@ from rubricweb.banks.access import named_bank
 from rubricweb.banks.convert import BankScope
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
-from rubricweb.exports.assessments import assessment_lines
+from rubricweb.exports.assessments import assessment_lines, assessment_losses
 from rubricweb.exports.management.commands.export_bank import named_author
 
 
@@ -39,4 +39,6 @@ class Command(OperatorCommand):
         else:
             for line in lines:
                 self.stdout.write(line)
+        for loss in assessment_losses(BankScope(row), named_author(row, options["by"])):
+            self.stderr.write(f"lost: {loss}")
         self.stderr.write(f"{len(lines) - 1:,} assessments")

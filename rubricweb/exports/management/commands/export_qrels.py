@@ -15,6 +15,7 @@ from grading.types import Qrel
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports import selectors
+from rubricweb.graders import calibrated_labels
 from rubricweb.leaderboards.board import BoardError, BoardSpec, provenance
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
 
@@ -53,6 +54,8 @@ class Command(OperatorCommand):
         units = "topics and subtopics" if spec.by_subtopic else "topics"
         counted = f"{len(labels)} labels of {len({qrel.query_id for qrel in labels})} {units}"
         self.stderr.write(f"{counted}{where}: {provenance.label_basis(spec)}")
+        if spec.measure.label_maps and spec.bank:
+            self.stderr.write(calibrated_labels.ordered(spec.bank, spec.config, spec.measure.label_maps))
         for loss in selectors.qrels_losses(spec) if options["losses"] else ():
             self.stderr.write(f"lost: {loss}")
 
@@ -95,5 +98,15 @@ def _document(spec: BoardSpec, labels: list[Qrel], out: Path | None) -> dict[str
         "topics": summary.topics,
         "unlabelled": summary.unlabelled,
         "by_label": {str(label): count for label, count in summary.by_label},
+        **_calibration(spec),
         **({"file": str(out)} if out else {"qrels": rows}),
     }
+
+
+def _calibration(spec: BoardSpec) -> dict[str, object]:
+    """Return, of calibrated labels only, what each grade is worth and how they order the runs."""
+    if not spec.measure.label_maps or not spec.bank:
+        return {}
+    maps = spec.measure.label_maps
+    made = calibrated_labels.document(spec.bank, spec.config, min_grade=spec.measure.min_grade)
+    return {"calibration": {"pairs": maps.cells, "topics": maps.topics, **made}}

@@ -16,6 +16,7 @@ from grading.types import MISSING
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.run_slices import RunSlice, UnknownRuns, find_runs
 from rubricweb.exports.support import (
     agreement_table,
     answer_line,
@@ -24,6 +25,7 @@ from rubricweb.exports.support import (
     score_rows,
 )
 from rubricweb.leaderboards.board.files import PER_TOPIC
+from rubricweb.leaderboards.command_arguments import add_run_arguments
 from rubricweb.support.board import Counting
 from rubricweb.support.labels import SupportRater, raters
 
@@ -57,6 +59,7 @@ class Command(OperatorCommand):
         parser.add_argument("--skip-unjudged", action="store_true", help=text)
         text = "scores: leave out of a run's mean the topics that it lacks (default: they count 0)"
         parser.add_argument("--skip-missing", action="store_true", help=text)
+        add_run_arguments(parser)
         parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
 
     def handle(self, *, slug: str, by: str, **options: Any) -> None:  # Any: what argparse parsed, by name
@@ -72,6 +75,7 @@ class Command(OperatorCommand):
             options["citations"],
             unjudged_is_zero=not options["skip_unjudged"],
             lacking_is_zero=not options["skip_missing"],
+            runs=_runs(collection, options),
         )
         if options["format"] == BOARD:
             self._write(tsv_lines(board_table(collection, rater, counting)), options["out"])
@@ -98,6 +102,13 @@ class Command(OperatorCommand):
             return
         with writing(path), path.open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
+
+
+def _runs(collection: Collection, options: dict[str, Any]) -> RunSlice | None:
+    try:
+        return find_runs(collection, options["task"], options["runs"])
+    except UnknownRuns as error:
+        raise CommandError(str(error)) from error
 
 
 def _rater(collection: Collection, name: str) -> SupportRater:

@@ -24,10 +24,12 @@ from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions, selectors
 from rubricweb.grades.configs import AnswerSource, Chosen, config_asking, options_of, reading_of
 from rubricweb.grades.engine import monitor, progress
+from rubricweb.grades.engine.doubts import Doubt
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.engine.stages import stages
+from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.grades.raters import doubt_by
 from rubricweb.jobs import queue
 
 POLL_SECONDS = 0.5
@@ -39,6 +41,12 @@ class GradingArguments(TypedDict):
     topics: list[Topic] | None
     items: ItemQuerySet | None
     configs: list[GraderConfig]
+
+
+class DoubtArgument(TypedDict, total=False):
+    """The doubt that narrows what is missing; a retry has none."""
+
+    doubt: Doubt
 
 
 class Command(OperatorCommand):
@@ -63,6 +71,14 @@ class Command(OperatorCommand):
         )
         parser.add_argument("--topic", action="append", default=[], metavar="ID", help="query id; repeatable")
         parser.add_argument("--bank", metavar="NAME", help="only the items of this bank")
+        parser.add_argument(
+            "--where-unsure",
+            metavar="ID",
+            help="only pairs of which this grader is unsure, or on which the members of this panel disagree",
+        )
+        parser.add_argument(
+            "--below", type=float, metavar="C", help="with --where-unsure: the confidence that is too low"
+        )
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--dry-run", action="store_true", help="say what it would cost, and start nothing")
         what.add_argument("--retry-failed", action="store_true", help="grade again what failed, instead")
@@ -95,12 +111,15 @@ class Command(OperatorCommand):
             "items": _items(collection, options["bank"]),
             "configs": [config],
         }
+        doubt = _doubt(collection, options)
         if options["dry_run"]:
-            self._say_price(collection, scope, is_json=options["json"])
+            self._say_price(collection, stages(collection, **scope, **doubt), is_json=options["json"])
             return
-        start = actions.retry_failed if options["retry_failed"] else actions.start_grading
         with transaction.atomic():
-            jobs = start(collection, by=None, **scope)
+            if options["retry_failed"]:
+                jobs = actions.retry_failed(collection, by=None, **scope)
+            else:
+                jobs = actions.start_grading(collection, by=None, **scope, **doubt)
             collection.jobs.filter(pk__in=[job.pk for job in jobs]).update(options=running)
         wordless = missing_cells(collection, **scope)[0].wordless
         self._say_started(jobs, wordless, what="failed" if options["retry_failed"] else "missing")
@@ -125,14 +144,15 @@ class Command(OperatorCommand):
         if jobs:
             self._warn_without_worker()
 
-    def _say_price(self, collection: Collection, scope: GradingArguments, *, is_json: bool) -> None:
-        sought = stages(collection, **scope)
+    def _say_price(self, collection: Collection, sought: Stages, *, is_json: bool) -> None:
         cost = price(collection, sought.all, monitor.workers().beats)
         self._say(f"{cost.cells:,} cells to grade; nothing was started.")
         if later := sum(part.cells for part in sought.later):
             self._say(
                 f"Of them {later:,} verify answers that are extracted first; fewer if an extraction fails."
             )
+        if cost.calls is not None and cost.calls != cost.cells:
+            self._say(f"{cost.calls:,} calls, each about several items of a passage.")
         if cost.tokens is not None:
             self._say(f"About {cost.tokens:,} input tokens, estimated from the characters.")
         if cost.dollars is not None:
@@ -193,6 +213,23 @@ def _items(collection: Collection, bank_name: str | None) -> ItemQuerySet | None
         raise CommandError(f"no bank {bank_name!r} in {collection.slug}; there are: {_listed(names)}")
     items: ItemQuerySet = bank.all_items
     return items
+
+
+def _doubt(collection: Collection, options: dict[str, Any]) -> DoubtArgument:  # Any: as argparse parsed it
+    pk, below = options["where_unsure"], options["below"]
+    if pk is None:
+        if below is not None:
+            raise CommandError("--below says how unsure the grader of --where-unsure is")
+        return {}
+    if options["retry_failed"]:
+        raise CommandError("--where-unsure is about missing grades, and --retry-failed about failed ones")
+    if below is not None and not 0 <= below <= 1:
+        raise CommandError(f"--below is a confidence, 0 to 1, not {below}")
+    doubt = doubt_by(collection, int(pk), below) if pk.isdecimal() else None
+    if doubt is None:
+        graders = (f"{row.config.pk} ({row.config})" for row in selectors.graders(collection))
+        raise CommandError(f"no grader {pk} in {collection.slug}; there are: {_listed(graders)}")
+    return {"doubt": doubt}
 
 
 def _reading(collection: Collection, pk: str | None) -> AnswerSource:

@@ -28,6 +28,7 @@ from rubricweb.corpus.shipped_boards import board_file, shipped_boards
 from rubricweb.grades.import_collection import (
     DEFAULT_BANK,
     NUGGET_GRADER,
+    WORDS,
     ImportFiles,
     ImportSummary,
     import_collection,
@@ -46,16 +47,16 @@ REPEATED_FILES = {
     "--passages": "passages or documents without grades: JSON lines, TSV, or reranker requests, whose "
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
-    "--labels": "labels of a grader, never judgments: qrels of a judge, with --labeller, repeatable in "
-    "pairs; or output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
+    "--labels": "labels of a grader, never judgments: qrels of a judge, with --by, repeatable; or "
+    "output of UMBRELA (0 to 3, or 0 to 4 where it has a 4), with --labels-of",
     "--assignments": "assignments of nuggets to whole answers (nuggetizer, NIST), verdicts on criteria "
     "(RAGDoll), or assessments of reports by the short answers of a --bank (DRAGUN), with --by; repeatable",
-    "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge, with --nugget-grader; repeatable",
+    "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge, with --by; repeatable",
     "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
     "autojudge-annotate export them; repeatable",
     "--flags": "flags and comments as Export wrote them; repeatable",
     "--votes": "votes on answers as the vote board wrote them, event by event; repeatable",
-    "--battles": "battles of an arena, one vote a line: model_a, model_b, winner and more, with --voter; "
+    "--battles": "battles of an arena, one vote a line: model_a, model_b, winner and more, with --by; "
     "repeatable",
     "--support-labels": "labels of support by answer, as NIST and RAGDoll have them, with --by; or as Export "
     "wrote them; repeatable",
@@ -63,6 +64,10 @@ REPEATED_FILES = {
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
 }
+AUTHORED = ("assignments", "support_labels", "battles", "nugget_grades")
+"""Files whose author `--by` names; `--labels` without `--labels-of` are some, too."""
+NEEDS_AUTHOR = ("assignments", "labels")
+EXPECTED_AUTHOR = "--by NAME for all files, or --by FILE=NAME"
 FLAGS = {
     "--segment": "cut the documents of --passages into windows of ten sentences, five apart",
     "--replace": "take what contradicts an earlier import in place of the old",
@@ -141,34 +146,42 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
 
 
 def _authors(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
-    """Return who made the labels or assignments of each file.
+    """Return who made what is in each file that names nobody.
 
-    Raises CommandError for a file without a name.
+    Raises CommandError for a file without an author, and for an author of no file.
     """
-    files, by = options["assignments"] + options["support_labels"], [name.strip() for name in options["by"]]
-    if (options["assignments"] or by) and (not all(by) or len(by) not in (1, len(files)) or not files):
+    if options["labels_of"] and len(options["labels"]) != 1:
+        raise CommandError("--labels-of goes with one --labels, the output of UMBRELA")
+    taking = [*AUTHORED, *(() if options["labels_of"] else ("labels",))]
+    files = [path for name in taking for path in options[name]]
+    authors = dict.fromkeys(options["nugget_grades"], NUGGET_GRADER)
+    of_all = [given.strip() for given in options["by"] if "=" not in given]
+    if len(of_all) > 1 or (options["by"] and not files):
+        names = ", ".join(of_all) or options["by"][0]
         raise CommandError(
-            f"{len(files)} files of --assignments or --support-labels and {len(by)} --by, expected --by "
-            f"{PEOPLE} or --by NAME for all files, or for each: a file does not say whose labels it has"
+            f"--by {names}: {len(files)} files that have an author, expected {EXPECTED_AUTHOR}"
         )
-    own = dict.fromkeys(options["battles"], options["voter"].strip())
-    own |= dict.fromkeys(options["nugget_grades"], options["nugget_grader"].strip())
-    return own | _judges(options) | dict(zip(files, by * len(files) if len(by) == 1 else by, strict=False))
+    authors |= dict.fromkeys(files, of_all[0]) if of_all and of_all[0] else {}
+    for given in options["by"]:
+        pattern, is_of_file, name = given.partition("=")
+        meant = [path for path in files if _is_named(path, pattern)] if is_of_file and name.strip() else []
+        if is_of_file and not meant:
+            raise CommandError(f"--by {given}: no file is named {pattern}, expected {EXPECTED_AUTHOR}")
+        authors |= dict.fromkeys(meant, name.strip())
+    unsaid = [
+        path for name in NEEDS_AUTHOR for path in options[name] if path in files and path not in authors
+    ]
+    if unsaid:
+        names = ", ".join(path.name for path in unsaid)
+        raise CommandError(
+            f"{names}: the file does not say whose labels it has, expected {EXPECTED_AUTHOR} (output of "
+            "UMBRELA: --labels-of)"
+        )
+    return authors
 
 
-def _judges(options: Mapping[str, Any]) -> dict[Path, str]:  # Any: what argparse parsed, by name
-    """Return whose labels each file of qrels has. Raises CommandError for a file without a name."""
-    labels, names = options["labels"], [name.strip() for name in options["labeller"]]
-    if options["labels_of"]:
-        if len(labels) != 1 or names:
-            raise CommandError("--labels-of goes with one --labels, the output of UMBRELA, and no --labeller")
-        return {}
-    if len(labels) != len(names) or not all(names):
-        raise CommandError(
-            f"{len(labels)} --labels and {len(names)} --labeller, expected a name for each file of qrels: a "
-            "file does not say whose labels it has (output of UMBRELA: --labels-of)"
-        )
-    return dict(zip(labels, names, strict=True))
+def _is_named(path: Path, pattern: str) -> bool:
+    return path.name == pattern or fnmatchcase(path.name, pattern)
 
 
 def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
@@ -183,7 +196,7 @@ def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
             registry.find(name)
         except BadFormat as error:
             raise CommandError(f"--read-as {option}: {error.problem}") from error
-        meant = [path for path in _paths_of(files) if path.name == pattern or fnmatchcase(path.name, pattern)]
+        meant = [path for path in _paths_of(files) if _is_named(path, pattern)]
         if not meant:
             raise CommandError(
                 f"--read-as {option}: no file is named {pattern or 'so'}, expected NAME=FORMAT"
@@ -229,17 +242,12 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
 
 def _add_foreign_arguments(parser: CommandParser) -> None:
     """Add the options on what files of other tools do not state themselves."""
-    text = "author of the --nugget-grades: the name of a grader (%(default)s)"
-    parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
-    text = "author of --battles, a person or a model, where a line has no judge (default: refused)"
-    parser.add_argument("--voter", default="", metavar="NAME", help=text)
-    text = "author of the qrels of --labels: the name of a grader; once for each file"
-    parser.add_argument("--labeller", action="append", default=[], metavar="NAME", help=text)
     text = (
-        f"author of the --assignments, and then of the --support-labels: {PEOPLE}, or the name of a "
-        "grader; once for all files, or once for each"
+        f"author of files that do not say whose labels, assignments, grades or votes they have: {PEOPLE}, or "
+        f"the name of a grader (of --nugget-grades: {NUGGET_GRADER} unless named; of --battles: who voted "
+        "where a line has no judge); NAME alone is of all such files; repeatable"
     )
-    parser.add_argument("--by", action="append", default=[], metavar="NAME", help=text)
+    parser.add_argument("--by", action="append", default=[], metavar="[FILE=]NAME", help=text)
     text = "the highest label on the scale of the qrels of --labels, which begins at 0 (their highest label)"
     parser.add_argument("--scale", type=int, choices=range(1, MAX_RATING + 1), metavar="N", help=text)
     text = "the model whose labels people saw and corrected (default: they labelled from scratch)"
@@ -302,7 +310,7 @@ def _document(summary: ImportSummary) -> dict[str, object]:
 
 def _lines(summary: ImportSummary) -> str:
     rows = [
-        f"{kind.replace('_', ' '):16} {counts.new:>9,} new "
+        f"{WORDS.get(kind, kind).replace('_', ' '):28} {counts.new:>9,} new "
         f"{counts.changed:>9,} changed {counts.unchanged:>9,} unchanged"
         for kind, counts in summary.counts.items()
     ]

@@ -17,6 +17,7 @@ from django.core.management.base import CommandParser
 from django.db import connection
 from django.template.defaultfilters import filesizeformat
 
+from grading import plugins
 from rubricweb import __version__
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.jobs import probes, queue
@@ -64,6 +65,7 @@ def examine() -> Iterator[Finding]:
     """Yield what the product needs to serve and to grade, in the order in which each needs those before."""
     extras = ", ".join(name for name, module in EXTRAS.items() if find_spec(module)) or "none"
     yield Finding("version", f"RubricWeb {__version__}, Python {platform.python_version()}, extras: {extras}")
+    yield from _plugins()
     messages = run_checks()
     for message in messages:
         yield Finding("settings", message.msg, not message.is_serious(), message.hint or "")
@@ -78,6 +80,16 @@ def examine() -> Iterator[Finding]:
         is_there,
         "" if is_there else "Run `rubricweb manage collectstatic --no-input`.",
     )
+
+
+def _plugins() -> Iterator[Finding]:
+    for each in plugins.loaded():
+        names = f"{each.distribution}, {each.name}"
+        if each.problem:
+            text = f"{names} is left out: {each.problem}"
+            yield Finding("plug-in", text, False, "Upgrade or uninstall it.")
+        else:
+            yield Finding("plug-in", f"{names}: {', '.join(each.objects)}")
 
 
 def _disk() -> Finding:

@@ -13,7 +13,7 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards import agreement, agreement_tables
-from rubricweb.leaderboards.board import BoardError
+from rubricweb.leaderboards.board import BoardError, lookup
 from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_comparing_arguments,
@@ -55,7 +55,8 @@ def _labellers(collection: Collection, options: dict[str, Any]) -> list[agreemen
     for name, highest in (("min_grade", MAX_RATING), ("min_answers", agreement.MAX_ANSWERS)):
         if not 1 <= options[name] <= highest:
             raise BoardError(name, f"{name.replace('_', ' ')} is {options[name]}, expected 1 to {highest}")
-    pairs = agreement.labellers(collection, configs, banks)
+    runs = lookup.find_runs(collection, options["task"], options["runs"])
+    pairs = agreement.labellers(collection, configs, banks, runs)
     if not pairs:
         raise BoardError("grader", "no labels to compare: no such grader graded such a bank")
     if len(pairs) == 1 and not _has_judgments(collection):

@@ -20,7 +20,7 @@ from rubricweb.corpus.official import Official
 from rubricweb.corpus.shipped_boards import board_file
 from rubricweb.leaderboards import meta, meta_tables
 from rubricweb.leaderboards.board import BoardError
-from rubricweb.leaderboards.board.lookup import find_topics, parse_measures
+from rubricweb.leaderboards.board.lookup import find_runs, find_topics, parse_measures
 from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_comparing_arguments,
@@ -98,12 +98,13 @@ def _specs(collection: Collection, options: dict[str, Any]) -> list[meta.MetaSpe
     boards = [_read(path, options["official_measure"]) for path in options["official"]]
     top, within = options["top"], options["within"]
     topics = find_topics(collection, options["topics"])
+    runs = find_runs(collection, options["task"], options["runs"])
     specs = [meta.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
     names = names or ([] if boards else list(choices))
     specs += [meta.MetaSpec(name, measures, level, top, within) for name in names]
     if not specs:
         raise BoardError("reference", "nothing to compare with: name --official FILE, or import judgments")
-    return [replace(spec, topics=topics) for spec in specs]
+    return [replace(spec, topics=topics, runs=runs) for spec in specs]
 
 
 def _read(path: Path, measure: str) -> Official:

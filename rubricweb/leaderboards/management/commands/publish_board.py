@@ -27,7 +27,7 @@ from rubricweb.leaderboards.forms import BoardForm
 
 NAMED_ALIKE = (
     *("kind", "measure", "min_grade", "mode", "min_answers", "cutoff", "columns", "relevant"),
-    *("trec_eval", "definition", "missing", "test", "topics", "topic"),
+    *("trec_eval", "definition", "missing", "test", "topics", "topic", "task", "runs"),
 )
 OPTIONS = {**{name: name for name in NAMED_ALIKE}, "source": "ratings", "facet": "subtopic"}
 """By the name of a control in a board's address: the option."""

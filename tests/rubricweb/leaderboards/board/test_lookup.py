@@ -119,5 +119,5 @@ def test_rubric_cover_needs_items(db):
 
 
 def test_an_unknown_mode(db):
-    with pytest.raises(BoardError, match="no label mode 'mean'; known are max, binary, count"):
+    with pytest.raises(BoardError, match="no label mode 'mean'; known are max, binary, count, calibrated"):
         lookup.parse_choice(LabelMode, "mean", "mode", label="label mode")

@@ -1,0 +1,55 @@
+"""A passage by all graders and attempts, as in Tables 10 and 11 of TREMA-UNH at TREC RAG."""
+
+import pytest
+from django.urls import reverse
+
+from grading.types import FAILED, MISSING, Purpose
+from rubricweb.grades.configs import imported_config
+from tests.factories import PassageFactory, PooledFactory, grade
+from tests.rubricweb.review.test_cell import page, text_of
+
+PROMPT = "QuestionSelfRatedUnanswerablePromptWithChoices"
+
+
+@pytest.fixture
+def llama(autumn):
+    """A model that read d1 and a copy of it under another id, and rated them otherwise."""
+    config = imported_config("llama", PROMPT, Purpose.RATE)
+    copy = PassageFactory(collection=autumn.collection, doc_id="copy", text=autumn.passages["d1"].text)
+    PooledFactory(topic=autumn.topic, passage=copy, position=9)
+    for passage, ratings in ((autumn.passages["d1"], (4, 0)), (copy, (5, 4))):
+        for item, rating in zip(autumn.items, ratings, strict=False):
+            grade(config, item, passage, rating)
+    return config
+
+
+def address(autumn, doc_id):
+    return reverse("review:passage", args=[autumn.bank.pk, autumn.topic.pk, autumn.passages[doc_id].pk])
+
+
+def test_a_row_an_item_and_a_column_an_attempt_with_their_agreement(autumn, llama, viewer, client_of):
+    attempts = client_of(viewer).get(address(autumn, "d1")).context["attempts"]
+    rows = [(name, [rating for rating, _ in ratings]) for name, _, ratings in attempts.rows]
+    assert rows == [
+        ("Question 1", [5, 4, 5]),
+        ("Question 2", [0, 0, 4]),
+        ("Nugget 1", [0, MISSING, MISSING]),
+    ]
+    lexical, other = attempts.graders
+    assert (lexical.llm, len(lexical.attempts), lexical.pairs) == ("lexical", 1, 0)
+    assert (other.llm, [attempt.passage.doc_id for attempt in other.attempts]) == ("llama", ["d1", "copy"])
+    assert (other.pairs, other.same, other.near) == (2, 0, 1)
+
+
+def test_the_page_is_reached_from_a_pair_and_says_what_failed(autumn, llama, viewer, client_of):
+    client = client_of(viewer)
+    assert address(autumn, "d1") in page(client, autumn.cell("d1", 0))
+    assert "0 of 2 equal, 1 within 1" in text_of(page(client, address(autumn, "d1")))
+    ratings = client.get(address(autumn, "d2")).context["attempts"].rows
+    assert [cell for _, _, row in ratings for cell in row] == [(1, ""), (0, ""), (FAILED, "")]
+    defaulted = client.get(address(autumn, "d4")).context["attempts"].rows[1][2]
+    assert defaulted == [(0, "the reply held no rating")]
+
+
+def test_nobody_else_reads_it(autumn, outsider, client_of):
+    assert client_of(outsider).get(address(autumn, "d1")).status_code == 404
