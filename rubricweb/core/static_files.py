@@ -27,11 +27,11 @@ WELL, QUICKLY = 10, 9
 class LibraryFinder(AppDirectoriesFinder):
     """Finder of the files of libraries, without those that no page has."""
 
-    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:  # type: ignore[override]
-        return super().list([*(ignore_patterns or ()), *UNUSED])
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
+        yield from super().list([*(ignore_patterns or ()), *UNUSED])
 
 
-class BrotliCompressor(Compressor):
+class BrotliCompressor(Compressor):  # type: ignore[misc]  # of a library without types
     def __init__(self, *, quality: int, **options: Any) -> None:  # Any: as whitenoise takes them
         super().__init__(**{**options, "extensions": NOT_COMPRESSED})
         self.quality = quality
@@ -41,7 +41,7 @@ class BrotliCompressor(Compressor):
         return compressed
 
 
-class HashedStorage(CompressedManifestStaticFilesStorage):
+class HashedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # likewise
     """Storage of files by their hashes, of which the hashed ones are compressed."""
 
     quality = WELL

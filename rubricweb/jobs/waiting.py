@@ -136,11 +136,10 @@ class WaitingLine:
 
     def _held_by_nobody_heard_of(self, work: LeasedWork) -> Wait:
         """Return that it has just begun, or that its worker neither reports nor renews its lease."""
-        lost = work.lease_until is not None and work.lease_until < _latest_of_orphans()
-        if not lost or not self.has_redis or work.worker in self.names:
+        until = work.lease_until or timezone.now()
+        if not self.has_redis or work.worker in self.names or until >= _latest_of_orphans():
             return Wait(is_under_way=True)
-        rest = (work.lease_until - timezone.now()).total_seconds()
-        return Wait(is_orphaned=True, seconds=max(SOON, rest))
+        return Wait(is_orphaned=True, seconds=max(SOON, (until - timezone.now()).total_seconds()))
 
     def waits_of(self, jobs: Sequence[Job]) -> list[Wait | None]:
         """Return by job what the chunk that it waits with waits for, in two queries."""
