@@ -17,12 +17,9 @@ from django.http import QueryDict
 from numpy.typing import NDArray
 
 from grading.graders import registry
-from grading.graders.panel import PANEL
 from grading.types import CONTRADICTS, MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import AT_ONCE, offer_choices
-from rubricweb.core.models import AuditEntry
-from rubricweb.core.reader import reader
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import (
     default_min_grade,
@@ -34,14 +31,14 @@ from rubricweb.grades.configs import (
     threshold_note,
     within_scale,
 )
-from rubricweb.grades.engine.doubts import Doubt
-from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import (
     ON_ITEMS,
     GraderRow,
     graders_of,
     is_stored,
     labellers_of,
+    pressed_configs,
     scored_graders,
 )
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, GradedItems, ItemColumn
@@ -132,7 +129,7 @@ class Rater:
         if first.backend == registry.IMPORTED:
             return f"{first.llm}, imported{_DOES[self.purpose]}"
         backend = registry.BACKENDS.get(first.backend)
-        is_baseline = backend and not backend.needs_model and first.backend != PANEL
+        is_baseline = backend and not backend.needs_model and first.backend != "panel"
         name = backend.label if backend and is_baseline else first.llm
         return f"{name}{first.settings_words}{_DOES[self.purpose]}"
 
@@ -218,13 +215,6 @@ def graded_raters(collection: Collection) -> tuple[Rater, ...]:
     return _teams((row.config for row in scored_graders(collection)), is_active=False)
 
 
-def doubt_by(collection: Collection, pk: int, below: float | None = None) -> Doubt | None:
-    """Return the doubt of the rater with this config here; None without one."""
-    named = (rater for rater in graded_raters(collection) if pk in {config.pk for config in rater.configs})
-    rater = next(named, None)
-    return Doubt(rater.configs, below) if rater else None
-
-
 def raters(bank: Bank) -> tuple[Rater, ...]:
     """Return the raters to choose from on the screens of a bank, the default one first; never empty.
 
@@ -262,25 +252,6 @@ def _in_order(
         replace(rater, is_pressed=any(config.pk in pressed for config in rater.configs))
         for rater in sorted(listed, key=key)
     )
-
-
-def pressed_configs(collection: Collection) -> frozenset[int]:
-    """Return the graders that the reader's latest press of Re-grade ran, unless the default was set since.
-
-    By primary key; empty for readers who never pressed it here.
-    """
-    user = reader().user
-    if user is None:
-        return frozenset()
-    mine = GradingJob.objects.filter(collection=collection, by=user, is_again=False)
-    last = mine.order_by("-pk").first()
-    if last is None:
-        return frozenset()
-    chosen = AuditEntry.objects.filter(collection=collection, verb="default grader chosen")
-    if chosen.filter(at__gt=last.created_at).exists():
-        return frozenset()
-    same = mine.filter(press=last.press) if last.press else mine.filter(pk=last.pk)
-    return frozenset(same.values_list("config", flat=True))
 
 
 def _preferred(listed: tuple[Rater, ...]) -> tuple[Rater, ...]:

@@ -16,8 +16,6 @@ from rubricweb.jobs import queue
 
 logger = logging.getLogger(__name__)
 
-Key = tuple[str, ...]
-"""A counter and its labels."""
 CALLS = "rubricweb:calls"
 """Redis hash of the counts, by a JSON list of the counter and its labels."""
 COUNTERS = {
@@ -30,19 +28,19 @@ COUNTERS = {
 
 def note_graded(grader: str, errors: Mapping[str, int]) -> None:
     """Count pairs of a grader by the class of their error, which is empty for a grade."""
-    counts: dict[Key, float] = {("cells", grader): sum(errors.values())}
+    counts: dict[tuple[str, ...], float] = {("cells", grader): sum(errors.values())}
     counts |= {("failed_cells", grader, error): count for error, count in errors.items() if error}
     _note(counts)
 
 
 def note_tokens(model: str, read: float, written: float, dollars: float | None) -> None:
     """Count what calls of a model took; `dollars` is None where no price is known."""
-    counts: dict[Key, float] = {("dollars", model): dollars or 0.0}
+    counts: dict[tuple[str, ...], float] = {("dollars", model): dollars or 0.0}
     counts |= {("tokens", model, "read"): round(read), ("tokens", model, "written"): round(written)}
     _note(counts)
 
 
-def _note(counts: Mapping[Key, float]) -> None:
+def _note(counts: Mapping[tuple[str, ...], float]) -> None:
     try:
         with queue.connection() as client, client.pipeline() as pipeline:
             for key, count in counts.items():

@@ -136,10 +136,11 @@ class WaitingLine:
 
     def _held_by_nobody_heard_of(self, work: LeasedWork) -> Wait:
         """Return that it has just begun, or that its worker neither reports nor renews its lease."""
-        until = work.lease_until or timezone.now()
-        if not self.has_redis or work.worker in self.names or until >= _latest_of_orphans():
+        until = work.lease_until
+        if until is None or until >= _latest_of_orphans() or not self.has_redis or work.worker in self.names:
             return Wait(is_under_way=True)
-        return Wait(is_orphaned=True, seconds=max(SOON, (until - timezone.now()).total_seconds()))
+        rest = (until - timezone.now()).total_seconds()
+        return Wait(is_orphaned=True, seconds=max(SOON, rest))
 
     def waits_of(self, jobs: Sequence[Job]) -> list[Wait | None]:
         """Return by job what the chunk that it waits with waits for, in two queries."""
