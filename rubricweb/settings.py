@@ -284,7 +284,7 @@ STATICFILES_DIRS = [
 STATICFILES_FINDERS = [
     "rubricweb.core.bundles.BundleFinder",
     "django.contrib.staticfiles.finders.FileSystemFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "rubricweb.core.static_files.LibraryFinder",
 ]
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = IS_LOCAL
 STORAGES = {
@@ -292,7 +292,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if IS_LOCAL
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "rubricweb.core.static_files.HashedStorage"
     },
 }
 

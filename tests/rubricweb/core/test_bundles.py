@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
 from django.core.files.base import ContentFile
+from django.core.management import call_command
 
 from rubricweb.core import bundles
 
@@ -85,3 +87,19 @@ def test_collectstatic_and_whitenoise_are_told_of_every_bundle():
     listed = dict(bundles.BundleFinder().list(None))
     assert set(listed) == set(bundles.SCRIPTS | bundles.STYLES)
     assert all(storage.prefix == "bundles" and storage.exists(name) for name, storage in listed.items())
+
+
+def test_collectstatic_compresses_what_is_sent_and_leaves_out_what_no_page_has(tmp_path, settings):
+    """Hashed files of ours and of libraries, no copies without a hash, no source maps, no unused folders."""
+    settings.STATIC_ROOT = tmp_path
+    storage = {"BACKEND": "rubricweb.core.static_files.HashedStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": storage}
+    call_command("collectstatic", interactive=False, verbosity=0)
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    compressed = {name.removesuffix(".br") for name in names if name.endswith(".br")}
+    hashed = set(json.loads((tmp_path / "staticfiles.json").read_text())["paths"].values())
+    assert compressed <= hashed
+    assert {name for name in hashed if name.startswith("bundles/")} <= compressed
+    assert any(name.startswith("drf_spectacular_sidecar/") for name in compressed)
+    assert not [name for name in compressed if name.endswith(".map")]
+    assert not [name for name in names if "redoc" in name or name.startswith("rest_framework")]
