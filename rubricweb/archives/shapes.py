@@ -18,7 +18,6 @@ from grading import prompts
 from grading.errors import GradingError
 from grading.formats.banks import BY_NAME
 from grading.graders import registry
-from grading.graders.panel import PANEL
 from grading.submissions import rules_from_json
 from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
@@ -275,10 +274,6 @@ def _findings(value: Any) -> None:
     files.findings_from_json(value)
 
 
-def _rules(value: Any) -> None:
-    rules_from_json(value)
-
-
 def _prompt(value: Any) -> None:
     prompts.from_options("Own", value)
 
@@ -332,7 +327,7 @@ JSON: dict[str, Check] = {
     "releases.Release.left_out": fits(list[str]),
     "releases.Release.names": fits(MadeNames),
     "releases.Release.still_named": fits(list[str]),
-    "submissions.Call.rules": _rules,
+    "submissions.Call.rules": rules_from_json,
     "submissions.Submission.findings": _findings,
     "support.LabelledAnswer.labels": fits(list[list[Annotated[int, Meta(ge=-1, le=2)]]]),
     "support.LabelledAnswer.foreign": fits(dict[str, Any]),
@@ -370,7 +365,7 @@ ROWS: dict[str, Callable[[Row], None]] = {
 """Table -> check of the columns of a row together."""
 
 OTHERS: dict[str, Check] = {
-    "corpus.Collection.grader_backend": one_of(set(registry.BACKENDS) - {PANEL}),
+    "corpus.Collection.grader_backend": one_of(set(registry.BACKENDS) - {"panel"}),
     "leaderboards.PublicBoard.token": fits(Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{24,60}\Z")]),
     "grades.ReplyBlock.content": fits(list[tuple[Key, Key, str]]),
     "submissions.Call.time_zone": one_of(available_timezones()),

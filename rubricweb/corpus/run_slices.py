@@ -105,29 +105,29 @@ def find_runs(collection: Collection, task: str, names: str) -> RunSlice | None:
     listed = [name.strip() for name in names.split(",") if name.strip()]
     if not task and not listed:
         return None
-    shown = run_names(collection)
-    chosen, label = set(shown), ""
+    names_by_run = run_names(collection)
+    chosen, label = set(names_by_run), ""
     if task:
         labels = tasks(collection)
         token = token_of(task)
         if token not in labels:
             there = ", ".join(labels) or "none"
             raise UnknownRuns("task", f"no run of task {task} here; the tasks of runs are: {there}")
-        rows = collection.runs.filter(pk__in=shown).values_list("pk", "task")
+        rows = collection.runs.filter(pk__in=names_by_run).values_list("pk", "task")
         task, label = token, labels[token]
         chosen = {pk for pk, own in rows if token_of(own) == token}
     if listed:
-        chosen &= _named(listed, {pk: name for pk, name in shown.items() if pk in chosen}, label)
-    return RunSlice(task, label, ",".join(listed), frozenset(chosen), len(shown))
+        chosen &= _named(listed, {pk: name for pk, name in names_by_run.items() if pk in chosen}, label)
+    return RunSlice(task, label, ",".join(listed), frozenset(chosen), len(names_by_run))
 
 
-def _named(listed: list[str], shown: Mapping[int, str], label: str) -> set[int]:
+def _named(listed: list[str], names_by_run: Mapping[int, str], label: str) -> set[int]:
     chosen: set[int] = set()
     for pattern in listed:
-        matches = {pk for pk, name in shown.items() if name == pattern or fnmatchcase(name, pattern)}
+        matches = {pk for pk, name in names_by_run.items() if name == pattern or fnmatchcase(name, pattern)}
         if not matches:
-            there = ", ".join(sorted(shown.values())[:LISTED])
-            more = f" and {len(shown) - LISTED} more" if len(shown) > LISTED else ""
+            there = ", ".join(sorted(names_by_run.values())[:LISTED])
+            more = f" and {len(names_by_run) - LISTED} more" if len(names_by_run) > LISTED else ""
             of_task = f" of {label}" if label else ""
             raise UnknownRuns("runs", f"no run{of_task} named {pattern} here; there are {there}{more}")
         chosen |= matches

@@ -333,7 +333,9 @@ class _Import:
     def _read_foreign_ratings(self) -> None:
         """Read ratings from other tools' models and people of what the earlier files brought."""
         for path in self.files.nugget_grades:
-            self._read_nugget_grades(path)
+            llm = self.files.authors.get(path) or NUGGET_GRADER
+            for line in graded_lines(path, llm=llm, response_of=self.responses.text_of):
+                self._read_line(line, at=FilePosition(path, line.line))
         for path in self.files.ratings:
             file_format = registry.recognise(path, Content.RATINGS)
             importer = self.rating_events if file_format is RATINGS_OF_PEOPLE else self.ratings
@@ -343,11 +345,14 @@ class _Import:
             importer_of(Content.BATTLES)(self.work).read(path, read, voter=self.files.authors.get(path, ""))
 
     def _read_grades(self) -> None:
-        for path in self.files.graded:
-            self._read_graded(path)
-        if self.files.labels and self.files.labels_of:
-            self._read_labels(self.files.labels, self.files.labels_of)
         files = self.files
+        for path in files.graded:
+            self._read_graded(path)
+        if files.labels and files.labels_of:
+            for labelled in read_labels(files.labels, files.labels_of):
+                at = FilePosition(files.labels, labelled.graded.line)
+                self.topics.require(labelled.graded.query_id, text=labelled.query_text, at=at)
+                self._read_line(labelled.graded, at=at)
         self.judges.read(files.judge_labels, judges=files.authors, scale=files.scale)
 
     def _read_graded(self, path: Path) -> None:
@@ -362,18 +367,6 @@ class _Import:
                 f"{path.name}: left out {ignored} grading entries that repeat llm, options, prompt class and "
                 "purpose of an earlier one on the same passage (the first counts)"
             )
-
-    def _read_labels(self, path: Path, requests: Path) -> None:
-        for labelled in read_labels(path, requests):
-            at = FilePosition(path, labelled.graded.line)
-            self.topics.require(labelled.graded.query_id, text=labelled.query_text, at=at)
-            self._read_line(labelled.graded, at=at)
-
-    def _read_nugget_grades(self, path: Path) -> None:
-        llm = self.files.authors.get(path) or NUGGET_GRADER
-        lines = graded_lines(path, llm=llm, response_of=self.responses.text_of)
-        for line in lines:
-            self._read_line(line, at=FilePosition(path, line.line))
 
     def _read_line(self, line: GradedLine, *, at: FilePosition) -> None:
         topic = self.topics.require(line.query_id, at=at)

@@ -24,7 +24,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Pooled
 from rubricweb.grades import access, actions, configs, raters, selectors
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.doubts import Doubt
+from rubricweb.grades.engine.doubts import Doubt, doubt_by
 from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs.waiting import WaitingLine
@@ -216,7 +216,7 @@ def _doubt_of(collection: Collection, query: Context) -> Doubt | None:
     pk = _number(query.get("unsure", ""))
     if pk is None:
         return None
-    doubt = raters.doubt_by(collection, pk, _share(query.get("below", "")))
+    doubt = doubt_by(collection, pk, _share(query.get("below", "")))
     if doubt is None:
         raise Http404("No such grader.")
     return doubt

@@ -17,7 +17,6 @@ from django.http import QueryDict
 from numpy.typing import NDArray
 
 from grading.graders import registry
-from grading.graders.panel import PANEL
 from grading.types import CONTRADICTS, MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import AT_ONCE, offer_choices
@@ -32,7 +31,6 @@ from rubricweb.grades.configs import (
     threshold_note,
     within_scale,
 )
-from rubricweb.grades.engine.doubts import Doubt
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import (
     ON_ITEMS,
@@ -131,7 +129,7 @@ class Rater:
         if first.backend == registry.IMPORTED:
             return f"{first.llm}, imported{_DOES[self.purpose]}"
         backend = registry.BACKENDS.get(first.backend)
-        is_baseline = backend and not backend.needs_model and first.backend != PANEL
+        is_baseline = backend and not backend.needs_model and first.backend != "panel"
         name = backend.label if backend and is_baseline else first.llm
         return f"{name}{first.settings_words}{_DOES[self.purpose]}"
 
@@ -215,13 +213,6 @@ def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
 def graded_raters(collection: Collection) -> tuple[Rater, ...]:
     """Return the raters that have grades of any bank, or labels, in the collection, the default one first."""
     return _teams((row.config for row in scored_graders(collection)), is_active=False)
-
-
-def doubt_by(collection: Collection, pk: int, below: float | None = None) -> Doubt | None:
-    """Return the doubt of the rater with this config here; None without one."""
-    named = (rater for rater in graded_raters(collection) if pk in {config.pk for config in rater.configs})
-    rater = next(named, None)
-    return Doubt(rater.configs, below) if rater else None
 
 
 def raters(bank: Bank) -> tuple[Rater, ...]:

@@ -17,6 +17,7 @@ from rubricweb.grades.configs import default_min_grade
 from rubricweb.grades.engine.gaps import TopicGap, gaps_of
 from rubricweb.grades.models import Grade, GraderConfig, Pair
 from rubricweb.grades.panels import all_member_matrices, is_panel
+from rubricweb.grades.raters import graded_raters
 
 UNSURE_BELOW = 0.6
 """A grade with a lower confidence is unsure, where nobody says another limit."""
@@ -48,6 +49,13 @@ class Doubt:
         if self.asks_members:
             return f"on which the members of {grader} disagree"
         return f"of which {grader} is less than {self.limit:.0%} sure, or which it failed to grade"
+
+
+def doubt_by(collection: Collection, pk: int, below: float | None = None) -> Doubt | None:
+    """Return the doubt of the rater with this config here; None without one."""
+    named = (rater for rater in graded_raters(collection) if pk in {config.pk for config in rater.configs})
+    rater = next(named, None)
+    return Doubt(rater.configs, below) if rater else None
 
 
 def doubtful_cells(collection: Collection, doubt: Doubt) -> tuple[TopicGap, ...]:

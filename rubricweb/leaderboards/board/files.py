@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grading.formats import tables
 from grading.formats.leaderboards import ALL, TABLES, LeaderboardRow, json_lines, table_lines, trec_eval_lines
@@ -334,7 +333,10 @@ def value_rows(spec: BoardSpec) -> Iterator[LeaderboardRow]:
             scores[column.token] = (_units(of), score_column(of, column).scores)
     for place, run_tag in enumerate(base.pool.run_tags):
         for name, (units, table) in scores.items():
-            yield from _of_run(run_tag.replace(" ", "-"), name, table[place], units)
+            mean = float(mean_and_stderr(table[place][np.newaxis]).mean[0])
+            for unit, score in zip([*units, ALL], [*table[place].tolist(), mean], strict=True):
+                if score == score:
+                    yield LeaderboardRow(run_tag.replace(" ", "-"), unit, name, score)
 
 
 def measure_token(measure: MeasureSpec) -> str:
@@ -346,17 +348,6 @@ def measure_token(measure: MeasureSpec) -> str:
         return measure.spelling
     cutoff = "" if measure.uses_labels else f"@{measure.cutoff}"
     return f"{measure.name}{cutoff}:{measure.min_grade}"
-
-
-def _of_run(
-    run_tag: str, name: str, scores: NDArray[np.float64], units: list[str]
-) -> Iterator[LeaderboardRow]:
-    for unit, score in zip(units, scores.tolist(), strict=True):
-        if score == score:
-            yield LeaderboardRow(run_tag, unit, name, score)
-    mean = float(mean_and_stderr(scores[np.newaxis]).mean[0])
-    if mean == mean:
-        yield LeaderboardRow(run_tag, ALL, name, mean)
 
 
 def _units(base: Basis) -> list[str]:

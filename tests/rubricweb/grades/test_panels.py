@@ -153,9 +153,9 @@ def test_a_stopped_and_a_killed_worker_lose_nothing_and_write_nothing_twice(
         raise SystemExit
 
     with monkeypatch.context() as patched:
+        patched.setattr(worker_state.now, "is_stopping", False)  # as it is again afterwards
         patched.setattr(kind.chunks, "save", stopped)
         work_on("chunk", first.pk)
-    monkeypatch.setattr(worker_state.now, "is_stopping", False)
     assert Grade.objects.by(panel).count() == 1  # the batch that it was at
     with monkeypatch.context() as patched:
         patched.setattr(kind.chunks, "save", killed)

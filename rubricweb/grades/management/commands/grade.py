@@ -24,12 +24,11 @@ from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions, selectors
 from rubricweb.grades.configs import AnswerSource, Chosen, config_asking, options_of, reading_of
 from rubricweb.grades.engine import monitor, progress
-from rubricweb.grades.engine.doubts import Doubt
+from rubricweb.grades.engine.doubts import Doubt, doubt_by
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import GraderConfig, GradingJob
-from rubricweb.grades.raters import doubt_by
 from rubricweb.jobs import queue
 
 POLL_SECONDS = 0.5
