@@ -140,25 +140,6 @@ def is_stored(collection: Collection, config: GraderConfig) -> bool:
     return bool(collection.default_grader) and config.fingerprint == collection.default_grader
 
 
-def pressed_configs(collection: Collection) -> frozenset[int]:
-    """Return the graders that the reader's latest press of Re-grade ran, unless the default was set since.
-
-    By primary key; empty for readers who never pressed it here.
-    """
-    user = reader().user
-    if user is None:
-        return frozenset()
-    mine = GradingJob.objects.filter(collection=collection, by=user, is_again=False)
-    last = mine.order_by("-pk").first()
-    if last is None:
-        return frozenset()
-    chosen = AuditEntry.objects.filter(collection=collection, verb="default grader chosen")
-    if chosen.filter(at__gt=last.created_at).exists():
-        return frozenset()
-    same = mine.filter(press=last.press) if last.press else mine.filter(pk=last.pk)
-    return frozenset(same.values_list("config", flat=True))
-
-
 def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | None:
     """Return the default among the banks that the grader graded, or else among all.
 
