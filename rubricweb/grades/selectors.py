@@ -182,3 +182,22 @@ def banks(collection: Collection) -> list[Bank]:
     for bank in ordered:
         bank.collection = collection
     return ordered
+
+
+def pressed_configs(collection: Collection) -> frozenset[int]:
+    """Return the graders that the reader's latest press of Re-grade ran, unless the default was set since.
+
+    By primary key; empty for readers who never pressed it here.
+    """
+    user = reader().user
+    if user is None:
+        return frozenset()
+    mine = GradingJob.objects.filter(collection=collection, by=user, is_again=False)
+    last = mine.order_by("-pk").first()
+    if last is None:
+        return frozenset()
+    chosen = AuditEntry.objects.filter(collection=collection, verb="default grader chosen")
+    if chosen.filter(at__gt=last.created_at).exists():
+        return frozenset()
+    same = mine.filter(press=last.press) if last.press else mine.filter(pk=last.pk)
+    return frozenset(same.values_list("config", flat=True))
