@@ -100,6 +100,7 @@ def test_the_queue_has_a_key_for_it_where_the_grader_knows_it(client_of, owner, 
     config = GraderConfig.objects.get()
     assert meanings_of(config) == ((2, "supports"), (1, "partial"), (0, "none"), (-5, "contradicts"))
     grader = str(config.pk)
+    Passage.objects.update(text="His brother owns the mill.")  # assessments come without the answers' texts
     call_command(
         "open_campaign", bank.collection.slug, "check", "--grader", grader, "--mode", "assisted",
         "--person", owner.username, verbosity=0,
