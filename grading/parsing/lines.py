@@ -65,7 +65,7 @@ def _read(reply: str, items: Sequence[str]) -> NumberedReply:
         return NumberedReply(tuple(in_json), reply)
     rest: list[str] = []
     blocks: list[tuple[int, str, list[str]]] = []
-    for text in reply.splitlines(keepends=True):
+    for text in re.findall(r"[^\n]*\n|[^\n]+", reply):
         if match := _LINE.match(text):
             blocks.append((int(match["number"]), match["text"], [text]))
         else:
@@ -94,7 +94,7 @@ def _in_json(reply: str, items: int) -> list[Line] | None:
     except (ValueError, RecursionError):
         pass
     try:
-        values = [json.loads(line, object_pairs_hook=_Object) for line in text.splitlines() if line.strip()]
+        values = [json.loads(line, object_pairs_hook=_Object) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError):
         return None
     return list(_of_objects(values))
