@@ -175,6 +175,7 @@ OPEN_TO_ALL = {
     "session": "it says who is signed in already",
     "index": "documentation",
     "page": "documentation",
+    "source": "documentation",
     "search": "documentation",
 }
 """Views for people who are not signed in, besides the doors above, and why they let nobody in."""

@@ -37,7 +37,7 @@ from rubricweb.banks.models import BankVersion, Item, ItemRevision
 from rubricweb.campaigns.models import CampaignCell, Decision
 from rubricweb.corpus.models import Collection
 from rubricweb.graders.models import CalibrationCard
-from rubricweb.grades.models import Grade
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.imports.models import ImportFile
 from rubricweb.review.models import Flag
 from rubricweb.submissions.models import Submission
@@ -214,6 +214,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         "question_id": pk(collection.arena_questions),
         "arena:board-file form": "json", "arena:votes-file form": "csv",
         "card_id": pk(CalibrationCard.objects.filter(bank=bank)),
+        "panel_id": pk(GraderConfig.objects.all()),
         "exports:support file": "jsonl", "grades:steer kind": "support", "grades:steer act": "pause",
     }  # fmt: skip
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
