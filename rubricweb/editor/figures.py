@@ -87,7 +87,7 @@ class ItemFigures:
     @property
     def title(self) -> str:
         """Coverage and mean grade: "3 of 6 passages, mean grade 2.50"."""
-        mean = "" if self.mean is None else f", mean grade {self.mean:.2f}"
+        mean = "" if self.mean is None else f", mean grade {self.mean:z.2f}"
         return f"{self.covered} of {self.passages} passages{mean}"
 
     @property

@@ -33,12 +33,11 @@ from rubricweb.grades.panel_making import (
     RatedVotes,
     Repeated,
     form_panel,
-    panel_members,
     panels_of,
     rated_votes,
     repeated,
 )
-from rubricweb.grades.panels import CannotForm, PanelChoice, is_panel, members
+from rubricweb.grades.panels import CannotForm, PanelChoice, is_panel, members, panel_members
 from rubricweb.grades.raters import Rater, graded_raters, rater_choices
 
 RULES = {
@@ -186,7 +185,7 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
 def _agreement(rated: RatedVotes | None, member: int) -> tuple[str, str]:
     """Return the share of equal ratings and kappa."""
     same, kappa = (rated.same(member), rated.kappa(member)) if rated else (math.nan, math.nan)
-    return "" if math.isnan(same) else f"{same:.0%}", "" if math.isnan(kappa) else f"{kappa:.2f}"
+    return "" if math.isnan(same) else f"{same:.0%}", "" if math.isnan(kappa) else f"{kappa:z.2f}"
 
 
 def _attempt(each: Repeated) -> str:

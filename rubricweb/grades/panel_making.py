@@ -36,7 +36,6 @@ from rubricweb.grades.panels import (
     CannotForm,
     MemberMatrices,
     PanelChoice,
-    members,
     panel_config,
     require_alike,
 )
@@ -212,8 +211,3 @@ def _repeated(config: GraderConfig, other: GraderConfig, pool: CollectionPool) -
         cells += int(both.sum())
         same += int((both & (ratings == again)).sum())
     return Repeated(other, cells, same / cells if cells else float("nan"))
-
-
-def panel_members(config: GraderConfig) -> list[GraderConfig]:
-    """Return the members that are here, in their order."""
-    return [member for member in members(config) if member]

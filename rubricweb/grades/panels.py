@@ -218,3 +218,8 @@ def all_member_matrices(config: GraderConfig, pool: CollectionPool) -> MemberMat
     """Return them with hidden cells too, for plans, which tell of no rating."""
     with everything():
         return MemberMatrices(members(config), pool)
+
+
+def panel_members(config: GraderConfig) -> list[GraderConfig]:
+    """Return the members that are here, in their order."""
+    return [member for member in members(config) if member]

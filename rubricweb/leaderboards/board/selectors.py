@@ -24,8 +24,7 @@ from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.graders.calibration_cards import status
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.panel_making import panel_members
-from rubricweb.grades.panels import is_panel
+from rubricweb.grades.panels import is_panel, panel_members
 from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
 from rubricweb.grades.trec_order import ordered_otherwise
 from rubricweb.leaderboards.board import (

@@ -88,7 +88,7 @@ class GridColumn:
     @property
     def mean_grade(self) -> str:
         """The mean grade with two decimals; empty if nothing is rated."""
-        return "" if np.isnan(self.mean) else f"{self.mean:.2f}"
+        return "" if np.isnan(self.mean) else f"{self.mean:z.2f}"
 
     @property
     def covered_value(self) -> float:

@@ -14,8 +14,8 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import selectors
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.panel_making import form_panel, panel_members
-from rubricweb.grades.panels import CannotForm, PanelChoice, is_panel
+from rubricweb.grades.panel_making import form_panel
+from rubricweb.grades.panels import CannotForm, PanelChoice, is_panel, panel_members
 
 
 class Command(OperatorCommand):
