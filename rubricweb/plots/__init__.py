@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from pathlib import Path
 
+from django.conf import settings
 from django.utils.safestring import SafeString
 
 from grading.formats.tables import PrintedTable
@@ -19,7 +19,6 @@ WIDTH = 360
 """Units of a plot's width: at 390 px a unit is a little less than a pixel, so that 12 stays readable."""
 GLYPHS = 6.4
 """Units that a letter takes on average."""
-STYLES = Path(__file__).parents[2] / "static" / "css"
 SHAPES = ("circle", "square", "diamond", "triangle")
 """By series: the shape tells them apart where colour does not."""
 
@@ -191,7 +190,8 @@ def _title(title: str) -> str:
 @lru_cache(maxsize=1)
 def _light_styles() -> str:
     """Return the styles of plots with the light value of each token in place of its name."""
-    tokens, styles = ((STYLES / name).read_text(encoding="utf-8") for name in ("tokens.css", "plots.css"))
+    folder = settings.FILES_DIR / "static" / "css"
+    tokens, styles = ((folder / name).read_text(encoding="utf-8") for name in ("tokens.css", "plots.css"))
     light = dict(re.findall(r"(--[\w-]+): light-dark\((#\w+),", tokens + styles))
     rules = " ".join(re.findall(r"^ *(\.plot[^{@]*\{[^}]*\})", styles, re.MULTILINE))
     return re.sub(r"\s+", " ", re.sub(r"var\((--[\w-]+)\)", lambda name: light[name[1]], rules))
