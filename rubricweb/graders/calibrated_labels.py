@@ -15,7 +15,7 @@ from grading.statistics.rank_correlation import Coefficient, resampled
 from grading.types import MISSING
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.graders.rated_cells import item_names, sample, standing_on
+from rubricweb.graders.rated_cells import graded_uids, sample, standing_on
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
@@ -113,10 +113,7 @@ def orders(bank: Bank, config: GraderConfig, fitted: LabelMaps) -> Orders | None
     All three boards are of the cells that both people and the grader rated.
     """
     pool = collection_pool(bank.collection)
-    uids: dict[str, tuple[str, ...]] = {}
-    for query_id, uid in sorted(item_names(bank, config)):
-        uids[query_id] = (*uids.get(query_id, ()), uid)
-    items = {topic.topic_id: uids.get(topic.query_id, ()) for topic in pool.topics}
+    items = graded_uids(bank, config, pool)
     human, graded = human_matrices(pool), matrices(config, pool)
     by_people = {pk: _only_shared(of, graded[pk], items[pk]) for pk, of in human.items()}
     by_grader = {pk: _only_shared(of, human[pk], items[pk]) for pk, of in graded.items()}

@@ -37,12 +37,12 @@ class CallsRow:
     About 0 unless the model rates by place, since the order is shuffled; None where each place, or each
     rating, is the same.
     """
-    agreement: Agreement | None = None
+    agreement: SameRatings | None = None
     """With the grader of the first row; None in it, and where no pair has a rating of both."""
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class SameRatings:
     pairs: int
     """Pairs that both rated."""
     same: float
@@ -102,7 +102,7 @@ def _by_place(config: GraderConfig, grades: GradeQuerySet) -> float | None:
     return float(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
 
 
-def _agreement(collection: Collection, first: GraderConfig, second: GraderConfig) -> Agreement | None:
+def _agreement(collection: Collection, first: GraderConfig, second: GraderConfig) -> SameRatings | None:
     pool = collection_pool(collection)
     both = [matrices(config, pool) for config in (first, second)]
     ratings: list[list[int]] = [[], []]
@@ -118,4 +118,4 @@ def _agreement(collection: Collection, first: GraderConfig, second: GraderConfig
     levels = range(max(map(max, ratings)) + 1)
     kappa = float(cohen_kappa(contingency(*ratings, rows=levels, columns=levels)))
     same = float(np.mean(np.equal(ratings[0], ratings[1])))
-    return Agreement(len(ratings[0]), same, None if np.isnan(kappa) else kappa)
+    return SameRatings(len(ratings[0]), same, None if np.isnan(kappa) else kappa)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grading.statistics.calibration import RatedCells
 from rubricweb.banks.models import Bank, BankVersion, Item
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.human_matrices import HumanGrades, human_matrices
 from rubricweb.grades.human_models import Draw, HumanGrade
@@ -80,19 +80,25 @@ def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = N
     return set(now.values_list("topic__query_id", "revision__uid"))
 
 
+def graded_uids(bank: Bank, config: GraderConfig, pool: CollectionPool) -> dict[int, tuple[str, ...]]:
+    """Return by topic of the pool the ids of the wordings that the grader grades, sorted."""
+    by_query: dict[str, list[str]] = {}
+    for query_id, uid in sorted(item_names(bank, config)):
+        by_query.setdefault(query_id, []).append(uid)
+    return {topic.topic_id: tuple(by_query.get(topic.query_id, ())) for topic in pool.topics}
+
+
 def sample(bank: Bank, config: GraderConfig) -> RatedSample:
     """Return all cells of the bank's items that the grader and people rated, people's ratings combined."""
     pool = collection_pool(bank.collection)
     human, graded = human_matrices(pool), matrices(config, pool)
     whole = Draw.objects.filter(collection=bank.collection_id, design=Draw.Design.CELLS)
     draws = set(whole.values_list("pk", flat=True))
-    uids_by_query: dict[str, list[str]] = {}
-    for query_id, uid in sorted(item_names(bank, config)):
-        uids_by_query.setdefault(query_id, []).append(uid)
+    uids_of = graded_uids(bank, config, pool)
     cells: list[_RatedCell] = []
     for topic in pool.topics:
-        pk, uids = topic.topic_id, tuple(uids_by_query.get(topic.query_id, ()))
-        cells += _of_topic(graded[pk], human[pk], uids, draws)
+        pk = topic.topic_id
+        cells += _of_topic(graded[pk], human[pk], uids_of[pk], draws)
     return _with_events(cells)
 
 
