@@ -5,7 +5,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rubricweb.api import tokens
 from rubricweb.api.resources import (
     NotHere,
-    answers,
+    arena,
     assessment,
     banks,
     corpus,
@@ -15,6 +15,7 @@ from rubricweb.api.resources import (
     organizers,
     results,
     submissions,
+    systems,
 )
 
 app_name = "api"
@@ -87,9 +88,9 @@ urlpatterns = [
     path(f"{ONE}releases/", results.Releases.as_view(), name="releases"),
     path(RELEASE, results.ReleaseResource.as_view(), name="release"),
     path(f"{RELEASE}file/", results.ReleaseFile.as_view(), name="release-file"),
-    path(f"{ONE}arena/board/", answers.VoteBoardResource.as_view(), name="arena-board"),
-    path(f"{ONE}arena/votes/", answers.Votes.as_view(), name="arena-votes"),
-    path(f"{ONE}arena/battles/", answers.Battles.as_view(), name="arena-battles"),
+    path(f"{ONE}arena/board/", arena.VoteBoardResource.as_view(), name="arena-board"),
+    path(f"{ONE}arena/votes/", arena.Votes.as_view(), name="arena-votes"),
+    path(f"{ONE}arena/battles/", arena.Battles.as_view(), name="arena-battles"),
     path(f"{ONE}support/labels/", human_labels.SupportLabels.as_view(), name="support-labels"),
     path(
         f"{ONE}support/model-labels/", human_labels.SupportModelLabels.as_view(), name="support-model-labels"
@@ -102,8 +103,8 @@ urlpatterns = [
     path(f"{ONE}support/next/", human_labels.SupportNext.as_view(), name="support-next"),
     path(f"{ONE}calibration/", human_labels.Cards.as_view(), name="calibration-cards"),
     path(f"{ONE}calibration/<int:card_id>/", human_labels.CardResource.as_view(), name="calibration-card"),
-    path(f"{ONE}retrieve/", answers.Retrieve.as_view(), name="retrieve"),
-    path(f"{ONE}generate/", answers.Generate.as_view(), name="generate"),
+    path(f"{ONE}retrieve/", systems.Retrieve.as_view(), name="retrieve"),
+    path(f"{ONE}generate/", systems.Generate.as_view(), name="generate"),
     path(f"{ONE}imports/", imports.Imports.as_view(), name="imports"),
     path(IMPORT, imports.ImportResource.as_view(), name="import"),
     path(f"{IMPORT}files/<int:file_id>/", imports.ImportFileResource.as_view(), name="import-file"),
