@@ -93,9 +93,11 @@ def next_number(collection: Collection, person: User) -> int:
 
 
 def keep_digests(question: Question) -> None:
-    """Store in the question's battles which two answers they show."""
-    left, right = (digest_of_fresh(chunk) for chunk in question.chunks.all())
-    Battle.objects.filter(question=question).update(left_digest=left, right_digest=right)
+    """Store in the question's battle which two answers it shows."""
+    battle = Battle.objects.filter(question=question)
+    if battle.exists():
+        left, right = (digest_of_fresh(chunk) for chunk in question.chunks.all())
+        battle.update(left_digest=left, right_digest=right)
 
 
 def digest_of_fresh(chunk: FreshAnswer) -> str:

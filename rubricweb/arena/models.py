@@ -45,7 +45,7 @@ class VoteQuerySet(models.QuerySet[Any]):
 
 
 class Question(LimitedJob):
-    """A question and the job that has it answered twice."""
+    """A question and the job that has it answered: twice for a battle, once for a program that asks."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="arena_questions")
     topic = models.ForeignKey(
@@ -77,13 +77,15 @@ class Question(LimitedJob):
 
 
 class FreshAnswer(AnswerChunk):
-    """One of the two answers; number 0 stands left."""
+    """One of the answers; number 0 stands left in a battle."""
 
     job = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="chunks")
-    system = models.CharField(max_length=40)
-    """Key of `asking.SYSTEMS`."""
+    system = models.CharField(max_length=40, blank=True)
+    """Key of `battles.SYSTEMS`; empty for a pipeline of somebody's own."""
     spec = models.JSONField()
     """A SystemSpec as `systems.models.spec_as_json` writes it."""
+    request = models.JSONField(default=dict, blank=True)
+    """What a program sent along, and wants back: `qid`, and `candidates` instead of retrieved ones."""
 
     class Meta:
         ordering = ("number",)

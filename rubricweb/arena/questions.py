@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.formats.ids import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.arena import access, actions, selectors
+from rubricweb.arena import access, asking, selectors
 from rubricweb.arena.battles import DRAWN, ArenaError, offered
 from rubricweb.arena.models import Question
 from rubricweb.arena.voting import PAGE, context_of
@@ -81,12 +81,12 @@ class QuestionForm(forms.Form):
         return cleaned
 
     @property
-    def new_question(self) -> actions.NewQuestion:
+    def new_question(self) -> asking.NewQuestion:
         """What the valid form says."""
         chosen = self.cleaned_data
         topic: Topic | None = self._collection.topics.get(pk=chosen["topic"]) if chosen["topic"] else None
         text = topic.text or topic.query_id if topic else chosen["text"]
-        return actions.NewQuestion(text, topic, (chosen["first"], chosen["second"]), self._writer)
+        return asking.NewQuestion(text, topic, (chosen["first"], chosen["second"]), self._writer)
 
     @property
     def limits(self) -> Limits:
@@ -123,7 +123,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
     if form.is_bound and form.is_valid():
-        return redirect(actions.ask(collection, form.new_question, limits=form.limits, by=request.user))
+        return redirect(asking.ask(collection, form.new_question, limits=form.limits, by=request.user))
     context = context_of(request, collection) | {"form": form, "page": "ask"}
     context["may_adopt"] = may_adopt = roles.holds(request.user, collection, roles.TO_EDIT_BANK)
     context["tallies"] = selectors.tallies(collection) if context["may_see_board"] else []
@@ -155,9 +155,9 @@ def go_on(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     if question.pause_reason and not form.has_model:
         raise PermissionDenied("A topic developer may let it ask more.")
     if question.pause_reason:
-        actions.go_on(question, more_calls=CALLS, more_dollars=DOLLARS)
+        asking.go_on(question, more_calls=CALLS, more_dollars=DOLLARS)
     else:
-        actions.go_on(question)
+        asking.go_on(question)
     return redirect("arena:battle", slug, battle_id)
 
 
@@ -169,7 +169,7 @@ def adopt(request: HtmxRequest, slug: str, question_id: int) -> HttpResponse:
         messages.warning(request, str(form.errors["query_id"][0]))
         return redirect("arena:ask", slug)
     try:
-        topic = actions.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
+        topic = asking.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
         messages.success(request, f"Topic {topic.query_id} is in the collection: pool passages for it next.")
     except ArenaError as refusal:
         messages.warning(request, str(refusal))

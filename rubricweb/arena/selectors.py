@@ -225,8 +225,10 @@ class SystemTally:
 
 
 def questions(collection: Collection) -> list[Question]:
-    """Return the latest first, at most SHOWN."""
-    rows = collection.arena_questions.select_related("by", "topic", "adopted_as", "battle")
+    """Return the questions that have a battle, the latest first, at most SHOWN."""
+    rows = collection.arena_questions.filter(battle__isnull=False).select_related(
+        "by", "topic", "adopted_as", "battle"
+    )
     return list(rows[:SHOWN])
 
 

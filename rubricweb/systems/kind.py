@@ -210,7 +210,7 @@ class Systems(ChunkKind[SystemChunk]):
         made = make(
             spec,
             convert.topic(chunk.topic),
-            retrieval.candidates(collection, spec, chunk.topic),
+            retrieval.candidates(collection, spec, convert.topic(chunk.topic), chunk.topic),
             partial(retrieval.sources_of, collection, corpus=spec.corpus),
             model_of(spec, lease, chunk),
         )

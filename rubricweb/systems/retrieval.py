@@ -7,17 +7,19 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from django.conf import settings
 
 from grading.errors import BadFormat
 from grading.formats.ids import text_md5
-from grading.formats.passages import PassageEntry, read_passages
+from grading.formats.passages import PassageEntry, candidates_of, read_passages
 from grading.systems import retrieval
 from grading.systems.base import Source
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import Corpus, PassageIndex, indexed, reciprocal_rank_fusion
 from grading.types import Ranking
+from grading.types import Topic as Query
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.kinds import CannotRun
@@ -28,6 +30,7 @@ _open_corpora: dict[str, tuple[int, Corpus]] = {}
 """Name -> the open corpus, and when its index was written."""
 
 BATCH_ROWS = 2_000
+Json = dict[str, Any]
 
 
 class BadName(ValueError):
@@ -116,18 +119,21 @@ _opened: dict[int, tuple[int, PassageIndex]] = {}
 """Collection -> the open index, and the stamp for which it is up to date."""
 
 
-def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Ranking:
-    """Return the ranking that the system begins with; empty where no run has one for the topic."""
+def candidates(collection: Collection, spec: SystemSpec, query: Query, stored: Topic | None) -> Ranking:
+    """Return the ranking that the system begins with; empty where no run has one for the `stored` topic.
+
+    A query that is no topic of the collection has no runs.
+    """
     if not spec.retrieves:
-        return Ranking("", topic.query_id, (), ())
+        return Ranking("", query.query_id, (), ())
     if spec.corpus:
-        return open_corpus(spec.corpus).search(convert.topic(topic), depth=spec.depth)
+        return open_corpus(spec.corpus).search(query, depth=spec.depth)
     if not spec.runs:
-        return index_of(collection).search(convert.topic(topic), depth=spec.depth)
-    rows = topic.rankings.filter(run__run_tag__in=spec.runs).select_related("run", "topic")
+        return index_of(collection).search(query, depth=spec.depth)
+    rows = stored.rankings.filter(run__run_tag__in=spec.runs).select_related("run", "topic") if stored else ()
     rankings = [convert.ranking(row) for row in rows]
     if not rankings:
-        return Ranking("", topic.query_id, (), ())
+        return Ranking("", query.query_id, (), ())
     if len(spec.runs) == 1:
         return rankings[0]
     return reciprocal_rank_fusion(rankings, depth=spec.depth)
@@ -142,6 +148,18 @@ def sources_of(collection: Collection, doc_ids: Sequence[str], corpus: str = "")
         entries = open_corpus(corpus).passages(missing)
         by_id |= {entry.doc_id: Source(entry.doc_id, entry.text, entry.title) for entry in entries}
     return [by_id[doc_id] for doc_id in doc_ids if doc_id in by_id]
+
+
+def sources_sent(candidates: Sequence[Json]) -> list[Source]:
+    """Return candidates of a request, as Ragnarök writes them, in their order. Raises BadFormat."""
+    request = {"query": {"qid": "query", "text": ""}, "candidates": candidates}
+    return [Source(entry.doc_id, entry.text, entry.title) for entry in candidates_of(request)]
+
+
+def unscored(query_id: str, sources: Sequence[Source]) -> Ranking:
+    """Return the sources in their order as a ranking."""
+    doc_ids = tuple(source.passage_id for source in sources)
+    return Ranking("", query_id, doc_ids, (0.0,) * len(doc_ids))
 
 
 def index_of(collection: Collection) -> PassageIndex:

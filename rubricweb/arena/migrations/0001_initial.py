@@ -398,8 +398,9 @@ class Migration(migrations.Migration):
                 ("seconds", models.FloatField(default=0)),
                 ("replies", models.JSONField(blank=True, default=dict)),
                 ("result", models.JSONField(blank=True, null=True)),
-                ("system", models.CharField(max_length=40)),
+                ("system", models.CharField(blank=True, max_length=40)),
                 ("spec", models.JSONField()),
+                ("request", models.JSONField(blank=True, default=dict)),
                 (
                     "job",
                     models.ForeignKey(
