@@ -254,14 +254,15 @@ def output(answer: Answer) -> str:
     >>> print(output(Answer((CitedSentence("Tides rise.", (0,)),), (Source("d7", "..."),))))
     {"references": ["d7"], "answer": [{"text": "Tides rise.", "citations": [0]}], "response_length": 11}
     """
-    sentences = [
-        {"text": sentence.text, "citations": list(sentence.citations)} for sentence in answer.sentences
-    ]
-    return json.dumps(
-        {
-            "references": [source.passage_id for source in answer.sources],
-            "answer": sentences,
-            "response_length": sum(len(sentence.text) for sentence in answer.sentences),
-        },
-        ensure_ascii=False,
-    )
+    return json.dumps(document(answer), ensure_ascii=False)
+
+
+def document(answer: Answer) -> dict[str, object]:
+    """Return what `output` writes."""
+    return {
+        "references": [source.passage_id for source in answer.sources],
+        "answer": [
+            {"text": sentence.text, "citations": list(sentence.citations)} for sentence in answer.sentences
+        ],
+        "response_length": sum(len(sentence.text) for sentence in answer.sentences),
+    }

@@ -150,10 +150,14 @@ def sources_of(collection: Collection, doc_ids: Sequence[str], corpus: str = "")
     return [by_id[doc_id] for doc_id in doc_ids if doc_id in by_id]
 
 
-def sources_sent(candidates: Sequence[Json]) -> list[Source]:
+def entries_sent(candidates: Sequence[Json]) -> list[PassageEntry]:
     """Return candidates of a request, as Ragnarök writes them, in their order. Raises BadFormat."""
-    request = {"query": {"qid": "query", "text": ""}, "candidates": candidates}
-    return [Source(entry.doc_id, entry.text, entry.title) for entry in candidates_of(request)]
+    return candidates_of({"query": {"qid": "query", "text": ""}, "candidates": candidates})
+
+
+def sources_sent(candidates: Sequence[Json]) -> list[Source]:
+    """Return them as what an answer may cite. Raises BadFormat."""
+    return [Source(entry.doc_id, entry.text, entry.title) for entry in entries_sent(candidates)]
 
 
 def unscored(query_id: str, sources: Sequence[Source]) -> Ranking:

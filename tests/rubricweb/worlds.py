@@ -280,7 +280,14 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
     )  # fmt: skip
     routes = ("pending", "cancel", "go-on")
     battles = {f"arena:{name} battle_id": battle.pk for name in routes}
-    return {"question_id": question.pk} | battles
+    step = Question.objects.create(
+        collection=collection, text="Why red?", is_drawn=False, most_calls=1, total=1, state="done"
+    )
+    FreshAnswer.objects.create(
+        job=step, number=0, size=1, state="done", result=MADE, request={"qid": "7"},
+        spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)),
+    )  # fmt: skip
+    return {"question_id": question.pk, "step_id": step.pk} | battles
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:

@@ -212,6 +212,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         "accounts:join token": "x",
         "battle_id": pk(battles),
         "question_id": pk(collection.arena_questions),
+        "step_id": pk(collection.arena_questions.filter(battle=None)),
         "arena:board-file form": "json", "arena:votes-file form": "csv",
         "card_id": pk(CalibrationCard.objects.filter(bank=bank)),
         "panel_id": pk(GraderConfig.objects.all()),
