@@ -16,6 +16,7 @@ from rubricweb.accounts.models import User
 from rubricweb.arena import battles
 from rubricweb.arena.battles import DRAWN, AdoptedAlready, FreshSystem, TopicTaken, two_systems
 from rubricweb.arena.models import Battle, FreshAnswer, Question
+from rubricweb.arena.pipelines import Pipeline
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Topic
@@ -32,8 +33,8 @@ class NewQuestion:
     text: str
     topic: Topic | None
     """The topic whose query it is."""
-    systems: Sequence[str]
-    """Two names of `systems.SYSTEMS`; DRAWN leaves one to the draw."""
+    systems: Sequence[str | Pipeline]
+    """Two pipelines, or names of `battles.SYSTEMS`; DRAWN leaves one to the draw."""
     writer: Writer | None
 
 
@@ -47,7 +48,7 @@ def ask(collection: Collection, request: NewQuestion, *, limits: steering.Limits
     question = _question(
         collection, request.text, topic=request.topic, is_drawn=DRAWN in request.systems, limits=limits, by=by
     )
-    _answer(question, [_fresh(system, request.writer) for system in both])
+    _answer(question, [_fresh(collection, system, request.writer) for system in both])
     audit.record("question asked in the arena", question, by=by, detail=request.text[:200])
     return Battle.objects.create(
         collection=collection, person=by, number=number, question=question, drawn=Battle.Drawn.ASKED
@@ -105,12 +106,11 @@ def answer_once(
 ) -> Question:
     """Have workers rerank or answer for a program, from candidates in Ragnarök's form or retrieved ones.
 
-    No battle is opened. The model is used as the collection's Settings have it. Raises BadFormat.
+    No battle is opened. Raises BadFormat.
     """
     if candidates is not None:
         retrieval.sources_sent(candidates)
-    if spec.needs_model:
-        spec = replace(spec, model_options=options_of_writer(collection, spec.backend, spec.llm))
+    spec = _with_options(collection, spec)
     topic = collection.topics.filter(query_id=query.query_id).first()
     question = _question(collection, query.text, topic=topic, is_drawn=False, limits=limits, by=by)
     request: models.Json = {"qid": query.query_id}
@@ -152,5 +152,13 @@ def _answer(question: Question, chunks: Sequence[FreshAnswer]) -> None:
     events.publish_on_commit(question.collection.channel, "progress")
 
 
-def _fresh(system: FreshSystem, writer: Writer | None) -> FreshAnswer:
-    return FreshAnswer(system=system.name, spec=models.spec_as_json(system.spec(writer)))
+def _fresh(collection: Collection, system: FreshSystem | Pipeline, writer: Writer | None) -> FreshAnswer:
+    spec = system.spec if isinstance(system, Pipeline) else system.spec(writer)
+    return FreshAnswer(system=system.name, spec=models.spec_as_json(_with_options(collection, spec)))
+
+
+def _with_options(collection: Collection, spec: SystemSpec) -> SystemSpec:
+    """Return the system whose model is used as the collection's Settings have it."""
+    if not spec.needs_model:
+        return spec
+    return replace(spec, model_options=options_of_writer(collection, spec.backend, spec.llm))

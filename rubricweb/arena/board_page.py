@@ -14,10 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 from grading.formats.battles import csv_lines
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
-from rubricweb.arena.answers import NOUNS, Verdict
+from rubricweb.arena.answers import NOUNS, Verdict, counted_votes
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.models import Arena
 from rubricweb.arena.rubric import rubric_and_votes
+from rubricweb.arena.win_rates import win_rates
 from rubricweb.banks.models import Bank
 from rubricweb.core import formatting
 from rubricweb.core.forms import ChipForm, offer_choices
@@ -214,6 +215,7 @@ def _rubric(collection: Collection, form: VotesForm) -> Context:
         "rater": rater,
         "min_grade": min_grade,
         "rubric_and_votes": votes,
+        "win_rates": win_rates(collection, counted_votes(collection, form.chosen).votes, votes.scores),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,10 @@ from uuid import UUID
 
 from grading.formats import events as vote_files
 from grading.formats.events import Verdict, VoteEvent, event_line, moment
+from grading.formats.responses import Dialect
+from grading.formats.responses.conversion import converted
 from grading.statistics.mean_intervals import LEVEL
+from grading.types import Response
 from rubricweb import __version__
 from rubricweb.arena.actions import EVENT
 from rubricweb.arena.answers import (
@@ -33,6 +37,7 @@ from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 
 Json = dict[str, object]
+NAME_PARTS = re.compile(r"[^\s,()]+")
 COLUMNS = (
     "rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses", "level",
     "note", "bradley_terry", "rating",
@@ -177,13 +182,19 @@ def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:
 
 
 def battle_document(view: BattleView) -> Json:
-    """Return a battle of which the person knows the names: answers, citations and all events."""
+    """Return a battle of which the person knows the names: both answers as TREC RAG has them, all events.
+
+    Citations are places in `references`, from 0.
+    """
     battle = view.battle
     return {
         "topic": {"query_id": battle.query_id or None, "text": battle.text},
         "drawn": battle.drawn,
         "at": battle.at.isoformat(),
-        **{side.answer.side: _side(side) for side in view.sides},
+        "modules": {
+            side.answer.side: side.run_tag if battle.question else side.modules or None for side in view.sides
+        },
+        **{side.answer.side: _side(side, battle) for side in view.sides},
         "events": [
             {
                 "number": vote.number,
@@ -202,19 +213,15 @@ def battle_document(view: BattleView) -> Json:
     }
 
 
-def _side(side: ShownSide) -> Json:
-    doc_ids = {passage.number: passage.doc_id for passage in side.answer.passages}
-    return {
-        "run": side.run_tag,
-        "words": side.answer.n_words,
-        "sentences": [
-            {
-                "text": claim.text,
-                "citations": [doc_ids[number] for number in claim.citations] if claim.is_stated else None,
-            }
-            for claim in side.answer.claims
-        ],
-    }
+def _side(side: ShownSide, battle: Battle) -> Json:
+    """Return one answer as a line of the track's file, with nothing else of its own file.
+
+    Its run is one word, as the track has it, also where the reader knows it by several.
+    """
+    answer, run_tag = side.answer, "-".join(NAME_PARTS.findall(side.run_tag))
+    response = Response(run_tag, battle.query_id, answer.sentences, references=answer.references)
+    line: Json = converted(response, Dialect.RAG24, battle.text)[0]
+    return line
 
 
 def _agreement(agreement: VoterAgreement) -> Json | None:

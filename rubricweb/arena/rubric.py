@@ -183,6 +183,8 @@ class Disagreement:
 class RubricAndVotes:
     explained: Explained | None
     """None where no vote is on two answers with grades."""
+    scores: Mapping[Place, float]
+    """The share of items that each graded answer with votes covers."""
     ungraded: int
     """Votes on answers without grades, which say nothing of the rubric."""
     disagreements: tuple[Disagreement, ...]
@@ -210,6 +212,7 @@ def rubric_and_votes(
         )
         if scored
         else None,
+        scores=scores,
         ungraded=len(votes) - len(scored),
         disagreements=_named(bank, differences[:SHOWN]),
         all_disagreements=len(differences),

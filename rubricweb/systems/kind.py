@@ -23,7 +23,7 @@ from grading.generation import TextModel
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply, of_text
 from grading.systems.base import Answer
-from grading.systems.pipeline import Answering, Made, SystemSpec, make
+from grading.systems.pipeline import IN_ONE_CALL, Answering, Made, SystemSpec, make
 from grading.types import Response
 from rubricweb.core import events
 from rubricweb.corpus import convert
@@ -109,7 +109,7 @@ def reply_tokens(spec: SystemSpec) -> int:
     """Return the expected tokens of a reply."""
     if spec.is_closed_book:
         return round(1_000 * TOKENS_A_WORD)
-    return round(spec.max_words * TOKENS_A_WORD) if spec.answering is Answering.RAGNAROK else REPLY_TOKENS
+    return round(spec.max_words * TOKENS_A_WORD) if spec.answering in IN_ONE_CALL else REPLY_TOKENS
 
 
 def model_of(spec: SystemSpec, lease: leases.Lease[Any], chunk: AnswerChunk) -> TextModel | None:

@@ -136,6 +136,16 @@ METHODS = {
             (*SOURCED, "rerank_passes", *MODEL),
         ),
         Method(
+            "spans",
+            "Ragnar\u00f6k, citing spans",
+            "Like Ragnar\u00f6k, but the model marks what passages support, as Command R+ does; a citation goes "
+            "to the sentence in which such a part ends.",
+            "a language model that takes long prompts",
+            "Pradeep et al. 2024, section 6",
+            (Answering.SPANS,),
+            (*SOURCED, "rerank_passes", *MODEL),
+        ),
+        Method(
             "rifer",
             "RIFER",
             "Collects key facts passage by passage, verifies known ones in each next passage, and smooths "

@@ -23,7 +23,9 @@ from tests.rubricweb.worlds import blind_campaign, parameters, world
 pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 ALL = "/api/v1/collections/"
 ONE = f"{ALL}{{slug}}/"
-STEERED = {"campaigns/": "close", "submissions/": "withdraw", "jobs/": "pause"}
+STEERED = {"campaigns/": "close", "submissions/": "withdraw"} | dict.fromkeys(
+    ("jobs/", "made-runs/", "steps/"), "pause"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def test_json_waits_for_the_vote(client_of, assessor, battle):
     assert client.get(address).status_code == 403
     actions.vote(battle, ballot("left"), by=assessor, seen=0)
     document = client.get(address).json()
-    assert document["left"]["run"] != document["right"]["run"]
+    assert document["left"]["run_id"] != document["right"]["run_id"]
     assert document["events"][0]["answer"] == "left"
 
 
