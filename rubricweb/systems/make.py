@@ -138,8 +138,8 @@ METHODS = {
         Method(
             "spans",
             "Ragnar\u00f6k, citing spans",
-            "Like Ragnar\u00f6k, but the model marks what passages support, as Command R+ does; a citation goes "
-            "to the sentence in which such a part ends.",
+            "Like Ragnar\u00f6k, but the model marks what passages support, as Command R+ does; a citation "
+            "belongs to the sentence in which such a part ends.",
             "a language model that takes long prompts",
             "Pradeep et al. 2024, section 6",
             (Answering.SPANS,),
