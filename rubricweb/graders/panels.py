@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from grading.errors import GradingError
-from grading.graders.panel import MOST_MEMBERS, panel_of
+from grading.graders.panel import MOST_MEMBERS, Panel, panel_of
 from grading.measures import registry
 from grading.statistics.panel import EffectiveJudges, PanelRule
 from grading.types import Purpose
@@ -45,6 +45,12 @@ RULES = {
     PanelRule.MEDIAN: "Median, of an even number the lower",
     PanelRule.WEIGHTS: "Weighted median, by weights learned from people's ratings",
     PanelRule.FIRST: "One decides where it graded, elsewhere the median of the others",
+}
+SHORT_RULES = {
+    PanelRule.MAJORITY: "majority",
+    PanelRule.MEDIAN: "the median",
+    PanelRule.WEIGHTS: "a median weighted by agreement with people",
+    PanelRule.FIRST: "its first member, else the median of the others",
 }
 
 
@@ -111,14 +117,14 @@ class PanelRow:
     """A panel in the list."""
 
     config: GraderConfig
-    kinds: str
-    rule: str
-    quorum: int
+    what: str
+    """What it grades, by which rule, and from how many ratings on."""
+    has_weights: bool
     effective: EffectiveJudges | None
     """None for readers who have pairs to rate blind."""
     same: str
     kappa: str
-    """The panel's own agreement with people, on the same pairs."""
+    """The panel's own agreement with people, on the same pairs; empty until all are combined."""
     members: list[MemberRow]
     to_combine: int
     board: str
@@ -155,7 +161,8 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
     panel, voters = panel_of(spec_of(config)), members(config)
     is_hidden = bool(visibility.hidden_count(collection.pk))
     rated = None if is_hidden else rated_votes(collection, voters)
-    own = None if is_hidden else rated_votes(collection, [*voters, config])
+    to_combine = sum(part.cells for part in stages(collection, [config]).at_once)
+    own = None if is_hidden or to_combine else rated_votes(collection, [*voters, config])
     means = [sum(column) / len(column) for column in zip(*panel.weights, strict=True)]
     rows = [
         MemberRow(
@@ -169,17 +176,23 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
     ]
     return PanelRow(
         config,
-        " and ".join(f"{kind}s" for kind in sorted(kinds_of(config), reverse=True)),
-        panel.rule.value,
-        panel.quorum,
+        _what(config, panel),
+        panel.rule == PanelRule.WEIGHTS,
         rated.effective if rated else None,
         *_agreement(own, len(voters)),
         rows,
-        sum(part.cells for part in stages(collection, [config]).at_once),
+        to_combine,
         board_address(collection, config),
         f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode({'missing': 1, 'unsure': config.pk})}",
         "" if config.purpose == Purpose.DIRECT else _check_address(collection, config),
     )
+
+
+def _what(config: GraderConfig, panel: Panel) -> str:
+    kinds = " and ".join(f"{kind}s" for kind in sorted(kinds_of(config), reverse=True))
+    does = "Labels passages" if config.purpose == Purpose.DIRECT else f"Rates {kinds}"
+    needed = counted(panel.quorum, "rating")
+    return f"{does} by {SHORT_RULES[panel.rule]}. A pair needs {needed} of its members."
 
 
 def _agreement(rated: RatedVotes | None, member: int) -> tuple[str, str]:
