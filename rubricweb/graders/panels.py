@@ -26,7 +26,7 @@ from rubricweb.core.http import Context, HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import actions, visibility
-from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades.configs import kinds_of, planned_configs, spec_of
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.panel_making import (
@@ -130,7 +130,10 @@ class PanelRow:
     board: str
     """The address of its board with a column for each member."""
     escalate: str
-    """The address of what the chosen grader would take for the pairs on which its members disagree."""
+    """The address of what the chosen grader would take for the pairs on which its members disagree.
+
+    Empty where that grader does other work, as one of items beside a panel of labels.
+    """
     check: str
     """The address of a new campaign over the pairs on which its members disagree; empty for labels."""
 
@@ -183,7 +186,7 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
         rows,
         to_combine,
         board_address(collection, config),
-        f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode({'missing': 1, 'unsure': config.pk})}",
+        _escalation_address(collection, config),
         "" if config.purpose == Purpose.DIRECT else _check_address(collection, config),
     )
 
@@ -212,6 +215,13 @@ def board_address(collection: Collection, config: GraderConfig) -> str:
     columns = " ".join(f"grader-{member.pk}/{name}" for member in panel_members(config))
     query = urlencode({"grader": config.pk, "columns": columns})
     return f"{reverse('leaderboards:board', args=[collection.slug])}?{query}"
+
+
+def _escalation_address(collection: Collection, config: GraderConfig) -> str:
+    if not any(chosen.purpose == config.purpose for chosen in planned_configs(collection)):
+        return ""
+    query = urlencode({"missing": 1, "unsure": config.pk})
+    return f"{reverse('grades:jobs', args=[collection.slug])}?{query}"
 
 
 def _check_address(collection: Collection, config: GraderConfig) -> str:
