@@ -59,7 +59,7 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     rater, counting = chosen.offer(collection)
     if chosen.problem:
         raise Http404(chosen.problem)
-    form = request.GET.get("format") or next(iter(PER_TOPIC))
+    form = request.GET.get("format") or "ir_measures"
     if file not in FILES or form not in PER_TOPIC:
         raise Http404("No such file of support.")
     lines: Iterable[str]

@@ -29,6 +29,7 @@ from rubricweb.leaderboards.board import (
     BoardCorrelation,
     BoardRow,
     BoardTopic,
+    files,
     provenance,
     selectors,
     sentences,
@@ -150,6 +151,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
     query, is_live = query_of(form), SEEN in request.GET
     look = rank_changes.Look("") if is_live else _look(request, collection, query, current)
     context |= {"query": query, "board_fields": parse_qsl(query), "since": look.since}
+    context["of_runs"] = files.OF_RUNS
     context["ticked"] = parse_ids(request.GET.getlist("tick"))
     context |= board_context(current, query, request.GET, look.before)
     return page_or_part(request, PAGE, context, part="leaderboard" if is_live else "board")
