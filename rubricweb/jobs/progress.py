@@ -110,6 +110,12 @@ def progress_of(jobs: Sequence[J], measured_rate: Callable[[J], float | None]) -
     return [_progress(job, counts[job.pk], speeds.get(job.pk, []), measured_rate) for job in jobs]
 
 
+def seconds_for(units: float, rate: float | None, *, workers: int = 1) -> Range | None:
+    """Return the seconds of so many units for workers who share them; None if unknown."""
+    seconds = units / rate / max(1, workers) if rate else None
+    return (seconds * UNSURE[0], seconds * UNSURE[1]) if seconds else None
+
+
 def rate_of(chunks: QuerySet[Any]) -> float | None:
     """Return units a second that one worker reached in the latest chunks; None where none is done."""
     rated = chunks.filter(seconds__gt=0, state=Chunk.State.DONE).order_by("-pk")
