@@ -28,7 +28,7 @@ _PACKED = Path(__file__).resolve().parent / "packed"
 IS_INSTALLED = _PACKED.is_dir()
 """From a wheel, which carries templates, styles and the demo's files; a checkout has them at its top."""
 FILES_DIR = _PACKED if IS_INSTALLED else BASE_DIR
-COMMAND = "rubricweb" if IS_INSTALLED else "python manage.py"
+COMMAND = "rubricweb" if IS_INSTALLED else "python -m rubricweb"
 """What people type before the name of a command."""
 
 env, rubric = Environment(), Environment(prefix="RUBRIC_")

@@ -1,6 +1,7 @@
 """The house rules for names: words that are banned as bound names, and predicates that return bool."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from tests.test_house import Function, functions, own_code, report, where
@@ -43,6 +44,14 @@ IN_OTHER_FILES = {
     "grading/statistics/calibration.py people": "key of stored JSON and of templates",
 }
 """Names that also live in the database, the API, addresses, forms or templates, with where they do."""
+# fmt: off
+NO_VERBS = frozenset({
+    "a", "all", "an", "as", "at", "both", "by", "each", "for", "from", "how", "in", "including", "it", "its",
+    "nobody", "none", "of", "one", "only", "people", "since", "some", "the", "their", "these", "those", "to",
+    "two", "under", "what", "where", "whether", "which", "who", "whose", "why", "with", "without",
+})
+# fmt: on
+"""What no docstring of a function or property begins with: its first word is a verb, such as "Return"."""
 OF_EACH_ROW = frozenset({"_can_be_clear", "has_absent_runs", "is_uncovered", "is_ungraded"})
 """Predicates of each row of an array or a query, which return a mask or an expression."""
 
@@ -83,6 +92,19 @@ def returned(function: Function) -> str:
 
 def test_bound_names_say_what_they_are():
     report([place for name, place in banned_names().items() if name not in IN_OTHER_FILES])
+
+
+def test_docstrings_begin_with_a_verb():
+    """As ruff's D401 says, which passes over properties."""
+    report(
+        [
+            f"{where(path, function.lineno)} {function.name}: {summary}"
+            for path in own_code()
+            for function in functions(path)
+            for summary in (ast.get_docstring(function) or "").splitlines()[:1]
+            if (match := re.match(r"\w+", summary)) is None or match[0].lower() in NO_VERBS
+        ]
+    )
 
 
 def test_every_allowed_name_is_still_bound():

@@ -29,7 +29,7 @@ class ApproximateRank:
 
     @property
     def interval(self) -> str:
-        """The ranks that the topics leave open, "21-30"; empty where there are too few to tell."""
+        """Return the ranks that the topics leave open, "21-30"; empty where there are too few to tell."""
         if self.low is None or self.high is None:
             return ""
         low, high = f"{self.low:g}", f"{self.high:g}"
@@ -37,7 +37,7 @@ class ApproximateRank:
 
     @property
     def with_interval(self) -> str:
-        """The rank and its interval: "27 (21-30)"."""
+        """Return the rank and its interval: "27 (21-30)"."""
         return f"{self.rank:g} ({self.interval})" if self.interval else f"{self.rank:g}"
 
 

@@ -114,7 +114,7 @@ def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) 
         raise BadFormat("is not there, expected an archive", file=name)
     entries = set(zips.entries(path, name=name, max_bytes=max_bytes))
     if MANIFEST not in entries:
-        raise BadFormat(f"has no {MANIFEST}, expected a file that `manage.py archive` wrote", file=name)
+        raise BadFormat(f"has no {MANIFEST}, expected a file that `rubricweb archive` wrote", file=name)
     with ZipFile(path) as source:
         text = _read_small(source, MANIFEST, name)
         signed = _read_small(source, SIGNATURE, name) if SIGNATURE in entries else b""

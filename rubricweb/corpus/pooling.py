@@ -39,7 +39,7 @@ class PoolRule:
 
     @property
     def words(self) -> str:
-        """The rule in words: "top 20, manual runs 50, of 3 runs"."""
+        """Return the rule in words: "top 20, manual runs 50, of 3 runs"."""
         types = [f"{name} runs {depth}" for name, depth in self.by_type.items()]
         return ", ".join([f"top {self.depth}", *types, *([f"of {len(self.runs)} runs"] if self.runs else [])])
 

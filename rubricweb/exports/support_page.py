@@ -45,7 +45,7 @@ class SupportExport:
 
     @cached_property
     def losses(self) -> list[str]:
-        """What the file will lack, an entry a sort of things."""
+        """Return what the file will lack, an entry a sort of things."""
         lost = {"answers": _lost_by_answer, "qrels": _lost_by_qrels, "jsonl": _lost_by_event}
         return list(lost[self.file](self.collection, self.rater))
 

@@ -66,7 +66,7 @@ class TopicCell:
 
     @property
     def label(self) -> str:
-        """What is said of it under the pointer."""
+        """Return what is said of it under the pointer."""
         score = "not counted" if self.score is None else f"{self.score:z.2f}"
         return f"{self.topic.name} {Truncator(self.topic.text).chars(40)} · {score}"
 

@@ -138,7 +138,7 @@ class AskForm(forms.Form):
 
     @property
     def asking(self) -> Asking:
-        """What the valid form says."""
+        """Return what the valid form says."""
         chosen = self.cleaned_data
         rule = JudgedCitations(chosen["citations"])
         return Asking(chosen["backend"], chosen["llm"].strip(), rule, chosen["longest_reply"])

@@ -75,7 +75,7 @@ class Check:
 
     @property
     def number(self) -> int:
-        """The 1-based place of the source."""
+        """Return the 1-based place of the source."""
         return self.source + 1
 
 
@@ -89,7 +89,7 @@ class FactRow:
 
     @property
     def number(self) -> int:
-        """The 1-based place of the source."""
+        """Return the 1-based place of the source."""
         return self.source + 1
 
 

@@ -47,7 +47,7 @@ class MovedRow:
 
     @property
     def is_sure(self) -> bool:
-        """The run moves clearly, and in the direction of its gain."""
+        """Return whether the run moves clearly, and in the direction of its gain."""
         return self.p is not None and self.p <= ALPHA and self.gain * self.rose > 0
 
     @property

@@ -154,12 +154,12 @@ class ThenForm(AnalysisForm):
 
     @property
     def is_chosen(self) -> bool:
-        """The address says what was different before."""
+        """Return whether the address says what was different before."""
         return any(self.given.get(f"{THEN}{name}") for name in DIFFERENT)
 
     @property
     def chips_before(self) -> list[Chip]:
-        """What was different before."""
+        """Return what was different before."""
         return [chip for chip in self.chips if chip.field.name.startswith(THEN)]
 
     @property

@@ -116,12 +116,12 @@ class Then:
 
     @cached_property
     def moved(self) -> list[MovedRow]:
-        """Every run, the largest moves first."""
+        """Return every run, the largest moves first."""
         return changes.moved_rows(self.before, self.after)
 
     @cached_property
     def rows(self) -> list[RunRow]:
-        """The runs with another score, the largest gain first."""
+        """Return the runs with another score, the largest gain first."""
         rows = [row for row in self.moved if row.difference and round(row.difference, 12)]
         axis, pks = self.axis, dict(zip(self.after.run_tags, self.after.base.pool.run_pks, strict=True))
         placed = [
@@ -131,7 +131,7 @@ class Then:
 
     @property
     def same(self) -> list[str]:
-        """The runs without another score."""
+        """Return the runs without another score."""
         differing = {row.moved.run_tag for row in self.rows}
         return sorted(set(self.after.run_tags) - differing)
 
@@ -148,7 +148,7 @@ class Then:
 
     @property
     def verdict(self) -> str:
-        """What the board says of its runs, then and now."""
+        """Return what the board says of its runs, then and now."""
         if not self.rows:
             n = len(self.after.run_tags)
             return f"The same {n} score{'' if n == 1 else 's'}."
@@ -161,7 +161,7 @@ class Then:
 
     @property
     def facts(self) -> str:
-        """How many runs have another score and place, and how many moves are clear."""
+        """Return how many runs have another score and place, and how many moves are clear."""
         n, n_moved = len(self.rows), sum(row.rose != 0 for row in self.moved)
         if not n:
             return ""
@@ -190,7 +190,7 @@ class Then:
 
     @cached_property
     def topic_changes(self) -> list[TopicChange]:
-        """The topics on which some run has another score, those of most runs first."""
+        """Return the topics on which some run has another score, those of most runs first."""
         then, now = self._by_topic(self.before), self._by_topic(self.after)
         rows = []
         for topic in self.after.base.pool.topics:

@@ -88,7 +88,7 @@ class SureForm(AnalysisForm):
 
     @property
     def offered(self) -> list[GraderConfig]:
-        """The other graders that rate these items of the bank on the whole scale, as the board's does."""
+        """Return the other graders that rate these items on the whole scale, as the board's does."""
         spec = self.spec
         if spec.bank is None or scale_of(spec.config) != WHOLE_SCALE:
             return []

@@ -1,4 +1,4 @@
-"""`manage.py leaderboard`."""
+"""`rubricweb leaderboard`."""
 
 import io
 import json
