@@ -73,7 +73,7 @@ class Price:
         return in_words(self.seconds) if self.seconds else ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Return the price for people: "less than $0.01, about 2 min (guess), about 4,000 input tokens".
 
         The number of calls comes first where it is not that of the units.

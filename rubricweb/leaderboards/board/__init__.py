@@ -363,7 +363,7 @@ class Board:
         """Return why it lacks the calibration that its collection asks for; empty if it does not."""
         if not (self.spec.collection.requires_calibration and self.calibration):
             return ""
-        return "" if self.calibration.is_current else self.calibration.words
+        return "" if self.calibration.is_current else self.calibration.text
 
     @property
     def is_ungraded(self) -> bool:

@@ -166,7 +166,7 @@ def statements(board: Board) -> list[tuple[str, str]]:
     notes = ("importance", importance), ("circularity", circularity), ("closed book", closed_book)
     stated += [(name, text) for name, note in notes if (text := note(board))]
     if board.calibration and (board.calibration.card or board.calibration_lacks):
-        stated.append(("calibration", board.calibration.words))
+        stated.append(("calibration", board.calibration.text))
     if hidden := n_hidden(spec):
         cells = "1 pair that is" if hidden == 1 else f"{hidden:,} pairs that are"
         stated.append((LEFT_OUT, f"{cells} still to be rated blind"))
