@@ -14,11 +14,10 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
-from grading.formats.csv_rows import csv_line, csv_rows
 from grading.formats.events import Verdict
 from grading.formats.json_lines import JsonDict, encode_json, in_words, json_object
 from grading.formats.reading import lines, write_lines
-from grading.formats.tables import with_formula, without_formula
+from grading.formats.tables import csv_line, csv_rows, with_formula, without_formula
 
 MODELS = ("model_a", "model_b")
 REQUIRED = (*MODELS, "winner")

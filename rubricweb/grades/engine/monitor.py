@@ -15,7 +15,7 @@ from rubricweb.banks.models import Bank, ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.doubts import Doubt
+from rubricweb.grades.engine.gaps import Doubt
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
 from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells

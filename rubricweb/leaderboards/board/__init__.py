@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from grading.statistics import cover_estimate, cover_sample
 from grading.statistics.agreement import Checks
-from grading.statistics.approximate_ranks import ApproximateRank
 from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.max_t import PairedTest
 from grading.statistics.mean_intervals import Marks
 from grading.statistics.rank_correlation import Correlation
+from grading.statistics.rank_intervals import ApproximateRank
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion

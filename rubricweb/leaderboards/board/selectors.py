@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from grading.arrays import divide, none_if_nan
 from grading.graders.registry import BACKENDS
 from grading.measures import registry
-from grading.statistics.approximate_ranks import approximate_ranks
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.mean_intervals import Summary, marks, mean_and_stderr
 from grading.statistics.rank_correlation import kendall, pearson, spearman
+from grading.statistics.rank_intervals import approximate_ranks
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
