@@ -106,13 +106,13 @@ class QuestionForm(forms.Form):
 
     @property
     def sides(self) -> list[list[forms.BoundField]]:
-        """The fields of each side: how it answers, and its modules."""
+        """Return the fields of each side: how it answers, and its modules."""
         names = [[side, *(f"{side}_{module}" for module in MODULES)] for side in SIDES]
         return [[self[name] for name in of_side if name in self.fields] for of_side in names]
 
     @property
     def new_question(self) -> asking.NewQuestion:
-        """What the valid form says."""
+        """Return what the valid form says."""
         topic = self._topic
         text = topic.text or topic.query_id if topic else self.cleaned_data["text"]
         return asking.NewQuestion(text, topic, self._systems, self._writer)

@@ -56,12 +56,12 @@ class BattleView:
 
     @property
     def holding(self) -> Vote | None:
-        """The vote that holds."""
+        """Return the vote that holds."""
         return self.last if self.last and not self.last.is_withdrawn else None
 
     @property
     def reason(self) -> Reason | None:
-        """Why the person voted so."""
+        """Return why the person voted so."""
         return reason_of(self.holding) if self.holding else None
 
     @property
@@ -70,12 +70,12 @@ class BattleView:
 
     @property
     def asks_evidence(self) -> bool:
-        """Whether either side cites anything."""
+        """Return whether either side cites anything."""
         return any(side.answer.passages for side in self.sides)
 
     @property
     def names_word(self) -> str:
-        """What the reader sees of stored runs after the vote."""
+        """Return what the reader sees of stored runs after the vote."""
         hides = not self.battle.question and hides_names(self.battle.collection_id)
         return "pseudonyms" if hides else "names"
 
@@ -142,7 +142,7 @@ class RubricView:
 
     @property
     def prefers(self) -> str:
-        """The side that covers more items; empty where both cover as many."""
+        """Return the side that covers more items; empty where both cover as many."""
         left, right = self.covered
         return "" if left == right else ("left" if left > right else "right")
 
@@ -248,7 +248,7 @@ class SystemTally:
 
     @property
     def win_rate(self) -> float:
-        """The share of its votes that it won, a tie as half."""
+        """Return the share of its votes that it won, a tie as half."""
         return (self.wins + self.ties / 2) / (self.wins + self.ties + self.losses)
 
 
