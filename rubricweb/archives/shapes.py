@@ -213,13 +213,6 @@ class StoredMade(Exact):
     retrieved: list[str] = msgspec.field(default_factory=list)
 
 
-class StepRequest(Exact):
-    """What `arena.actions.answer_once` keeps of a request; candidates are those of Ragnarök."""
-
-    qid: str = ""
-    candidates: list[dict[str, Any]] | None = None
-
-
 class StoredBreaker(Exact):
     base: Count = 0
     seen: Count = 0
@@ -294,7 +287,7 @@ JSON: dict[str, Check] = {
     "arena.Battle.columns": fits(dict[str, Any]),
     "arena.FreshAnswer.replies": fits(dict[str, list[str]]),
     "arena.FreshAnswer.result": _made,
-    "arena.FreshAnswer.request": fits(StepRequest),
+    "arena.FreshAnswer.request": fits(_by(("qid", "candidates"), str | list[dict[str, Any]])),
     "arena.FreshAnswer.spec": _spec,
     "arena.Reason.tags": fits(list[Reason.Tag]),
     "banks.BankTopic.foreign": fits(_by((*BY_NAME, KEPT), list[dict[str, Any]])),

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from grading.formats.battles import csv_lines
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
-from rubricweb.arena.answers import NOUNS, Verdict, counted_votes
+from rubricweb.arena.answers import NOUNS, Verdict
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.models import Arena
 from rubricweb.arena.rubric import rubric_and_votes
@@ -121,9 +121,11 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
         return page_or_part(
             request, "arena/board.html", {"collection": collection, "is_closed": True}, part="board"
         )
-    context = {"collection": collection, "arena": arena, "form": form, "file_kinds": FILE_KINDS}
+    context: Context = {"collection": collection, "arena": arena, "form": form, "file_kinds": FILE_KINDS}
     context |= _rubric(collection, form)
     votes = _board(collection, form)
+    if "rubric_and_votes" in context:
+        context["win_rates"] = win_rates(collection, votes, context["rubric_and_votes"].scores)
     context |= {"board": votes, "duels": list(zip(votes.rows, votes.duels, strict=True))}
     context |= {"picture": _picture(votes, slug), "settings_form": ArenaForm(instance=arena)}
     return page_or_part(request, "arena/board.html", context, part="board")
@@ -215,7 +217,6 @@ def _rubric(collection: Collection, form: VotesForm) -> Context:
         "rater": rater,
         "min_grade": min_grade,
         "rubric_and_votes": votes,
-        "win_rates": win_rates(collection, counted_votes(collection, form.chosen).votes, votes.scores),
     }
 
 

@@ -219,7 +219,8 @@ def _side(side: ShownSide, battle: Battle) -> Json:
     Its run is one word, as the track has it, also where the reader knows it by several.
     """
     answer, run_tag = side.answer, "-".join(NAME_PARTS.findall(side.run_tag))
-    response = Response(run_tag, battle.query_id, answer.sentences, references=answer.references)
+    topic_id = battle.query_id or f"question-{battle.question_id}"
+    response = Response(run_tag, topic_id, answer.sentences, references=answer.references)
     line: Json = converted(response, Dialect.RAG24, battle.text)[0]
     return line
 

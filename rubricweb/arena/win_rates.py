@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from grading.statistics.rank_correlation import Correlation, kendall
-from rubricweb.arena.answers import CountedVote, Place, named_runs
+from rubricweb.arena.answers import Place
+from rubricweb.arena.board import VoteBoard
 from rubricweb.arena.selectors import modules_of_runs
 from rubricweb.corpus.models import Collection
 
@@ -39,23 +39,24 @@ class WinRates:
     """Kendall's, of win rates with coverage, over the runs that have both."""
 
 
-def win_rates(
-    collection: Collection, votes: Sequence[CountedVote], scores: Mapping[Place, float]
-) -> WinRates:
+def win_rates(collection: Collection, board: VoteBoard, scores: Mapping[Place, float]) -> WinRates:
     """Set win rates against coverage: `scores` has the share of items that each graded answer covers."""
-    outcomes: dict[int, Counter[int]] = {}
-    places: dict[int, set[Place]] = {}
-    for vote in votes:
-        for run in vote.pair:
-            outcomes.setdefault(run, Counter())[vote.outcome_of(run)] += 1
-            places.setdefault(run, set()).add((run, vote.topic_id))
-    names, made = named_runs(collection, set(outcomes)), modules_of_runs(collection.pk, outcomes)
-    rows = []
-    for run, counts in outcomes.items():
-        covers = [scores[place] for place in places[run] if place in scores]
-        rate = (counts[1] + counts[0] / 2) / counts.total()
-        cover = float(np.mean(covers)) if covers else None
-        rows.append(WinRate(run, names[run], made.get(run, ""), counts.total(), rate, cover, len(covers)))
+    made = modules_of_runs(collection.pk, [row.run_id for row in board.rows])
+    covers: dict[int, list[float]] = {}
+    for (run, _), score in scores.items():
+        covers.setdefault(run, []).append(score)
+    rows = [
+        WinRate(
+            row.run_id,
+            row.run_tag,
+            made.get(row.run_id, ""),
+            row.votes,
+            rate=(row.wins + row.ties / 2) / row.votes,
+            cover=float(np.mean(covers[row.run_id])) if row.run_id in covers else None,
+            topics=len(covers.get(row.run_id, ())),
+        )
+        for row in board.rows
+    ]
     rows.sort(key=lambda row: (-row.rate, row.run_tag))
     both = [(row.rate, row.cover) for row in rows if row.cover is not None]
     return WinRates(tuple(rows), kendall([rate for rate, _ in both], [cover for _, cover in both]))

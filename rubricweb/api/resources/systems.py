@@ -84,7 +84,7 @@ class Rerank(Resource):
         if not fields["rerank_passes"] and not fields["rating_prompt"]:
             expected = "Say how often, from 1, or rerank by a rating_prompt."
             raise serializers.ValidationError({"rerank_passes": [expected]})
-        return _asked(collection, spec_of(collection, Answering.NONE, fields), fields, self)
+        return _started(collection, spec_of(collection, Answering.NONE, fields), fields, self)
 
 
 class Generate(Resource):
@@ -106,7 +106,7 @@ class Generate(Resource):
         default = Answering.RAGNAROK if fields["llm"] else Answering.SENTENCES
         spec = spec_of(collection, Answering(fields.get("method", default)), fields)
         if spec.needs_model:
-            return _asked(collection, spec, fields, self)
+            return _started(collection, spec, fields, self)
         query = fields["query"]
         sources = _sources(collection, spec, fields)
         ranking = unscored(query.query_id, sources)
@@ -114,7 +114,7 @@ class Generate(Resource):
         return Response(_answer(query, answer or Answer((), tuple(sources))))
 
 
-class Step(Resource):
+class StepResource(Resource):
     """A step that workers do, with its result: `reranked`, which `generate` takes, or `generated`."""
 
     @extend_schema(responses=StepDocument, operation_id="step")
@@ -184,7 +184,7 @@ def limits_of(collection: Collection, spec: SystemSpec, queries: int, fields: Ro
     return form.limits
 
 
-def _asked(collection: Collection, spec: SystemSpec, fields: Row, view: Resource) -> Response:
+def _started(collection: Collection, spec: SystemSpec, fields: Row, view: Resource) -> Response:
     """Start the job, and answer with its address."""
     token = view.request.auth
     if isinstance(token, Token) and Token.Scope.ORGANIZE not in token.scopes:
@@ -199,14 +199,14 @@ def _asked(collection: Collection, spec: SystemSpec, fields: Row, view: Resource
 
 def step_document(question: Question) -> Row:
     chunk = question.chunks.get()
-    spec, sent = chunk.made_by, chunk.request.get("candidates")
+    spec, given = chunk.made_by, chunk.request.get("candidates")
     document: Row = {**StepSerializer(question).data, "method": spec.method}
     reranked = generated = None
     if chunk.result is not None and question.state == Job.State.DONE:
         query = Topic(chunk.request.get("qid", ""), question.text)
         made = made_from_json(chunk.result, "", query.query_id)
         if made.answer is None:
-            reranked = _retrieved(question.collection, query, made.ranking, spec.corpus, sent)
+            reranked = _retrieved(question.collection, query, made.ranking, spec.corpus, given)
         else:
             generated = _answer(query, made.answer)
     return document | {"reranked": reranked, "generated": generated}
@@ -226,13 +226,13 @@ def _sources(collection: Collection, spec: SystemSpec, fields: Row) -> list[Sour
 
 
 def _retrieved(
-    collection: Collection, query: Topic, ranking: Ranking, corpus: str, sent: list[Any] | None = None
+    collection: Collection, query: Topic, ranking: Ranking, corpus: str, given: list[Any] | None = None
 ) -> Row:
     """Return the ranking as a request of rerankers, with the texts that were sent, or else those here."""
     doc_ids = ranking.doc_ids
     texts: dict[str, Passage | PassageEntry] = {}
-    if sent is not None:
-        texts |= {entry.doc_id: entry for entry in entries_sent(sent)}
+    if given is not None:
+        texts |= {entry.doc_id: entry for entry in entries_sent(given)}
     else:
         if corpus:
             texts |= {entry.doc_id: entry for entry in open_corpus(corpus).passages(list(doc_ids))}
