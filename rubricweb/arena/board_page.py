@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -121,7 +122,8 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
         return page_or_part(
             request, "arena/board.html", {"collection": collection, "is_closed": True}, part="board"
         )
-    context: Context = {"collection": collection, "arena": arena, "form": form, "file_kinds": FILE_KINDS}
+    context: dict[str, Any] = {"collection": collection, "arena": arena, "form": form}
+    context["file_kinds"] = FILE_KINDS
     context |= _rubric(collection, form)
     votes = _board(collection, form)
     if "rubric_and_votes" in context:
