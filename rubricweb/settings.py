@@ -106,6 +106,7 @@ KINDS_OF_WORK = [
     "rubricweb.support.kind.SupportLabels",
     "rubricweb.leaderboards.kind.BoardWatches",
     "rubricweb.arena.kind.FreshAnswers",
+    "rubricweb.arena.judges.kind.PairVotes",
     "rubricweb.releases.kind.Releases",
     "rubricweb.archives.kind.Archives",
     "rubricweb.archives.kind.Deletions",
@@ -118,6 +119,7 @@ JOB_LISTINGS = [
     "rubricweb.systems.kind.LISTING",
     "rubricweb.support.kind.LISTING",
     "rubricweb.arena.kind.LISTING",
+    "rubricweb.arena.judges.kind.LISTING",
     "rubricweb.releases.kind.LISTING",
     "rubricweb.archives.kind.LISTING",
 ]
