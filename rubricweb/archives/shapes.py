@@ -36,6 +36,7 @@ Count = Annotated[int, Meta(ge=0, le=2**31)]
 Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Number = int | float
 Scalar = str | int | float | bool | None
+JudgedSide = Literal["", "left", "right", "tie"]
 DAY = r"\A\d{4}-\d{2}-\d{2}\Z"
 ERRORS = (
     *(msgspec.ValidationError, GradingError, RecursionError),
@@ -50,6 +51,12 @@ class Exact(msgspec.Struct, forbid_unknown_fields=True):
 class Citing(Exact):
     text: str
     citations: list[tuple[str, Number | None]] | None
+
+
+class Judgment(Exact):
+    verdicts: tuple[JudgedSide, JudgedSide]
+    problem: str
+    at: str
 
 
 class Counts(Exact):
@@ -288,6 +295,8 @@ JSON: dict[str, Check] = {
     "arena.FreshAnswer.replies": fits(dict[str, list[str]]),
     "arena.FreshAnswer.result": _made,
     "arena.FreshAnswer.spec": _spec,
+    "arena.JudgedPair.replies": fits(dict[str, list[str]]),
+    "arena.JudgedPair.result": fits(Judgment),
     "arena.Reason.tags": fits(list[Reason.Tag]),
     "banks.BankTopic.foreign": fits(_by((*BY_NAME, KEPT), list[dict[str, Any]])),
     "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),

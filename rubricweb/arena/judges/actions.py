@@ -64,10 +64,11 @@ def start(collection: Collection, asking: Asking, *, limits: Limits, by: User | 
             number=number,
             size=1,
             topic_id=pair.topic_id,
-            left_id=pair.left,
-            right_id=pair.right,
+            left_id=pair.left_id,
+            right_id=pair.right_id,
             left_digest=pair.left_digest,
             right_digest=pair.right_digest,
+            replies=pair.replies,
         )
         for number, pair in enumerate(pairs)
     ]

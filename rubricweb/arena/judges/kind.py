@@ -48,7 +48,7 @@ def price(collection: Collection, asking: Asking) -> Price:
     """Return the price of two calls for each pair that the model has not judged."""
     pairs = missing(collection, asking.judge, asking.pairs)
     words = answer_words(collection)
-    of_answers = sum(words.get((run, pair.topic_id), 0) for pair in pairs for run in (pair.left, pair.right))
+    of_answers = sum(words.get((run, pair.topic_id), 0) for pair in pairs for run in (pair.left_id, pair.right_id))
     return _price(asking, len(pairs), of_answers)
 
 
@@ -91,6 +91,7 @@ class PairVotes(ChunkKind[JudgedPair]):
     job_related = ("collection",)
     payload = ("replies", "result")
     activity = "judging of answers"
+    saves_batches = True
 
     def audited(self, job: JudgeJob) -> tuple[Model, str]:
         return job.collection, str(job)

@@ -21,7 +21,7 @@ from rubricweb.arena.judges.kind import LISTING, measured_rate, of_model, price,
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.core.formatting import number
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer, writer_choices
@@ -119,7 +119,7 @@ def _start(request: HtmxRequest, collection: Collection, asking: Asking, form: L
     return redirect(LISTING.address(job))
 
 
-def _page_context(request: HtmxRequest, collection: Collection) -> Context:
+def _page_context(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     """Return what the page has, whatever is opened on it."""
     form = AskForm(auto_id="ask_%s")
     form.offer(collection)
@@ -139,10 +139,10 @@ def _lines(collection: Collection) -> list[JobLine]:
     return [replace(line, acts=()) for line in lines[:SHOWN_JOBS]]
 
 
-def _job_context(job: JudgeJob) -> Context:
+def _job_context(job: JudgeJob) -> dict[str, object]:
     """Return how far the job is, what it may take, and which replies named no verdict."""
     failed = job.chunks.filter(state=JudgedPair.State.DONE, failed__gt=0).select_related("topic")
-    context: Context = {
+    context: dict[str, object] = {
         "row": ListedJob(LISTING, job, progress_of([job], measured_rate)[0]),
         "failures": [_failure(pair) for pair in failed[:SHOWN_FAILURES]],
     }
@@ -153,7 +153,7 @@ def _job_context(job: JudgeJob) -> Context:
     return context
 
 
-def _failure(pair: JudgedPair) -> Context:
+def _failure(pair: JudgedPair) -> dict[str, object]:
     """Return why the pair has no vote, with the reply that names no verdict, if there is one."""
     replies = (reply for of_prompt in pair.replies.values() for reply in of_prompt)
     unread = next((reply for reply in replies if preference_of(reply) is None), "")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from grading.pairwise import preference_of
 from rubricweb.arena.answers import (
     MODEL,
     VOTER_KIND,
@@ -63,10 +64,12 @@ class PairOfAnswers:
     """Two answers to a topic that differ, with their digests of this moment."""
 
     topic_id: int
-    left: int
-    right: int
+    left_id: int
+    right_id: int
     left_digest: str
     right_digest: str
+    replies: Mapping[str, list[str]]
+    """What the judge replied already, by the digest of the prompt, in jobs that did not come to a vote."""
 
 
 def missing(collection: Collection, judge: Judge, chosen: JudgeJob.Pairs) -> list[PairOfAnswers]:
@@ -78,17 +81,19 @@ def missing(collection: Collection, judge: Judge, chosen: JudgeJob.Pairs) -> lis
     rows = list(judge.pairs(collection))
     skipped = {_on_topic(row) for row in rows if row.is_live}
     judged = {_on_topic(row): verdict_of(row) for row in _done(rows) if _is_of_today(row, answers)}
+    asked: set[OnTopic] | None = None
     if chosen == JudgeJob.Pairs.FAILED:
         asked = {on_topic for on_topic, verdict in judged.items() if not verdict}
     else:
         skipped |= set(judged)
-        asked = _voted(collection) if chosen == JudgeJob.Pairs.VOTED else None
-    pairs = []
-    for pair in _pairs(collection, answers):
-        on_topic = pair.topic_id, _both(pair.left, pair.right)
-        if on_topic not in skipped and (asked is None or on_topic in asked):
-            pairs.append(pair)
-    return pairs
+        if chosen == JudgeJob.Pairs.VOTED:
+            asked = _voted(collection)
+    paid = _readable_replies(rows)
+    return [
+        pair
+        for pair in _pairs(collection, answers, paid)
+        if (on_topic := _on_topic(pair)) not in skipped and (asked is None or on_topic in asked)
+    ]
 
 
 def _voted(collection: Collection) -> set[OnTopic]:
@@ -96,15 +101,28 @@ def _voted(collection: Collection) -> set[OnTopic]:
     return {(vote.topic_id, vote.pair) for vote in votes}
 
 
-def _pairs(collection: Collection, answers: Mapping[Place, str]) -> list[PairOfAnswers]:
+def _readable_replies(rows: Iterable[JudgedPair]) -> dict[OnTopic, dict[str, list[str]]]:
+    """Return the replies with a verdict: they were paid for, and their prompts need not be asked again."""
+    kept: dict[OnTopic, dict[str, list[str]]] = {}
+    for row in rows:
+        for digest, replies in row.replies.items():
+            if readable := [reply for reply in replies if preference_of(reply)]:
+                kept.setdefault(_on_topic(row), {})[digest] = readable
+    return kept
+
+
+def _pairs(
+    collection: Collection, answers: Mapping[Place, str], paid: Mapping[OnTopic, dict[str, list[str]]]
+) -> list[PairOfAnswers]:
     tags = dict(collection.runs.values_list("pk", "run_tag"))
     topics = dict(collection.topics.values_list("pk", "query_id"))
     pairs = []
     for pair in candidates(answers):
         left, right = sorted(pair.pair, key=lambda run: tags[run])
         digests = answers[left, pair.topic], answers[right, pair.topic]
-        pairs.append(PairOfAnswers(pair.topic, left, right, *digests))
-    return sorted(pairs, key=lambda pair: (topics[pair.topic_id], tags[pair.left], tags[pair.right]))
+        replies = paid.get((pair.topic, _both(left, right)), {})
+        pairs.append(PairOfAnswers(pair.topic, left, right, *digests, replies))
+    return sorted(pairs, key=lambda pair: (topics[pair.topic_id], tags[pair.left_id], tags[pair.right_id]))
 
 
 def _done(rows: Iterable[JudgedPair]) -> list[JudgedPair]:
@@ -115,7 +133,7 @@ def _both(left: int, right: int) -> tuple[int, int]:
     return min(left, right), max(left, right)
 
 
-def _on_topic(row: JudgedPair) -> OnTopic:
+def _on_topic(row: JudgedPair | PairOfAnswers) -> OnTopic:
     return row.topic_id, _both(row.left_id, row.right_id)
 
 

@@ -15,7 +15,6 @@ from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
 
-
 PEOPLE = "people"
 
 

@@ -19,8 +19,8 @@ from rubricweb.jobs.steering import MORE_THAN_EXPECTED, Limits
 
 class Command(OperatorCommand):
     help = (
-        "Have workers ask a language model which of two answers is better, each pair in both orders. It is asked "
-        "only about pairs that it has not judged."
+        "Have workers ask a language model which of two answers is better, each pair in both orders. It is "
+        "asked only about pairs that it has not judged."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
