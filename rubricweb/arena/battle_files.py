@@ -131,7 +131,7 @@ class BattleImporter:
                         number=numbers[person.pk],
                         drawn=Battle.Drawn.IMPORTED,
                         names_shown_at=timezone.now(),
-                        columns=dict(vote.line.columns),
+                        columns=_columns(vote.line),
                     )
                 )
             made = Battle.objects.bulk_create(rows)
@@ -157,6 +157,11 @@ class BattleImporter:
         if bare := sum(not vote.line.query_id for vote in votes):
             problem = f"{bare:,} name no question_id and count as votes on one topic, {NO_TOPIC}"
             self._work.tally.note(f"{path.name}: {problem}")
+
+
+def _columns(line: ArenaBattle) -> dict[str, object]:
+    """Return the columns to keep; where the format itself names a model as the voter, they say so."""
+    return dict(line.columns) | ({VOTER_KIND: MODEL} if line.judge else {})
 
 
 def _verdict(line: ArenaBattle) -> dict[str, str]:
