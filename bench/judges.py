@@ -1,12 +1,12 @@
 #!/usr/bin/env python
 """A language model votes on the demo's battles: how often a verdict flips, and how far it agrees.
 
-    RUBRIC_DATA_DIR=FOLDER python bench/judges.py [--llm NAME] [--backend NAME] [--pairs 57]
+    RUBRIC_DATA_DIR=FOLDER python bench/judges.py [--llm NAME] [--backend NAME]
 
-FOLDER is that of a demo (`make demo`). The job is the product's own, worked on in this process, on the pairs
-that have votes. The demo's people are made up: they prefer runs by a fixed quality of each and some chance, so
-that agreement with them says whether a model sees that quality, and nothing of real people. Beside it stands
-what a vote at random would agree on with the same shares of verdicts, which is what kappa takes off.
+FOLDER is that of a demo that runs (`make demo`), whose worker does the job, on the pairs that have votes.
+The demo's people are made up: they prefer runs by a fixed quality of each and some chance, so that agreement
+with them says whether a model sees that quality, and nothing of real people. Beside it stands what a vote at
+random would agree on with the same shares of verdicts, which is what kappa takes off.
 """
 
 # ruff: noqa: E402 - the project is found before it is imported
@@ -17,6 +17,7 @@ import argparse
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,38 +29,35 @@ import django
 
 django.setup()
 
+from django.db.models import Sum
+
 from grading.graders.hf_model import SMOLLM2
 from rubricweb.arena.judges import actions
 from rubricweb.arena.judges.actions import Asking, NothingToJudge
 from rubricweb.arena.judges.beside import JudgeRow, beside_people
-from rubricweb.arena.models import JudgedPair, Vote
+from rubricweb.arena.models import JudgedPair, JudgeJob, Vote
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.steering import Limits
-from rubricweb.jobs.worker import work_on
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--llm", default=SMOLLM2)
     parser.add_argument("--backend", default="hf_causal")
-    parser.add_argument("--pairs", type=int, default=0, help="at most so many; default: all")
     options = parser.parse_args()
     voted = Vote.objects.exclude(battle__topic=None).values("battle__collection")
     collection = Collection.objects.filter(pk__in=voted)[0]
-    asking, began = Asking(options.backend, options.llm), time.process_time()
-    try:
-        job = actions.start(collection, asking, limits=Limits(10_000), by=None)
-    except NothingToJudge:
-        print("all pairs are judged already")
-    else:
-        waiting = JudgedPair.objects.filter(job=job).values_list("pk", flat=True)
-        for pair in list(waiting)[: options.pairs or None]:
-            work_on("pair-vote", pair)
-        job.refresh_from_db()
-        print(
-            f"{job.calls} calls, {(time.process_time() - began) / max(1, job.calls):.1f} processor s a call"
-        )
+    asking = Asking(options.backend, options.llm)
+    with suppress(NothingToJudge):  # a job that began before is waited for, too
+        actions.start(collection, asking, limits=Limits(10_000), by=None)
+    while left := asking.judge.pairs(collection).filter(state__in=JudgedPair.LIVE).count():
+        print(f"{left} pairs are left", file=sys.stderr)
+        time.sleep(20)
+    jobs = JudgeJob.objects.filter(collection=collection, llm=options.llm)
+    seconds = JudgedPair.objects.filter(job__in=jobs).aggregate(all=Sum("seconds"))["all"]
+    calls = sum(job.calls for job in jobs)
+    print(f"{calls} calls, {seconds / max(1, calls):.1f} s a call")
     with everything():
         beside = beside_people(collection)
     same = beside.board.agreement
@@ -72,9 +70,7 @@ def report(row: JudgeRow) -> None:
     votes = row.votes
     print(f"{votes.name}: {len(votes.votes)} votes, {votes.failed} failed")
     if votes.flip_rate is not None:
-        print(
-            f"  flipped {votes.flip_rate:.0%} of {votes.pairs}; the first shown won {votes.for_first} of these"
-        )
+        print(f"  flipped {votes.flip_rate:.0%} of {votes.pairs}; the first won {votes.for_first} of these")
     if row.agreement:
         one, ends = row.agreement.same.value, row.agreement.same.interval
         chance = (one - row.agreement.kappa) / (1 - row.agreement.kappa)
