@@ -21,6 +21,7 @@ from grading.graders import registry
 from grading.submissions import rules_from_json
 from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
+from rubricweb.arena.judges.votes import Judgment
 from rubricweb.arena.models import Reason
 from rubricweb.banks.kept_assignments import KEPT
 from rubricweb.imports.contents import ImportOptions
@@ -36,7 +37,6 @@ Count = Annotated[int, Meta(ge=0, le=2**31)]
 Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Number = int | float
 Scalar = str | int | float | bool | None
-JudgedSide = Literal["", "left", "right", "tie"]
 DAY = r"\A\d{4}-\d{2}-\d{2}\Z"
 ERRORS = (
     *(msgspec.ValidationError, GradingError, RecursionError),
@@ -51,12 +51,6 @@ class Exact(msgspec.Struct, forbid_unknown_fields=True):
 class Citing(Exact):
     text: str
     citations: list[tuple[str, Number | None]] | None
-
-
-class Judgment(Exact):
-    verdicts: tuple[JudgedSide, JudgedSide]
-    problem: str
-    at: str
 
 
 class Counts(Exact):

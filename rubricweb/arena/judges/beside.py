@@ -74,22 +74,22 @@ class BesidePeople:
 
 def beside_people(collection: Collection) -> BesidePeople:
     """Return every model that voted here beside people's blind votes on answers."""
-    people, board = counted_votes(collection).votes, vote_board(collection)
+    human, board = counted_votes(collection).votes, vote_board(collection)
     by_name = [votes_of(collection, name) for name in judge_names(collection)]
-    name, by_rubric = _rubric(collection, [people, *(judge.votes for judge in by_name)])
+    name, by_rubric = _rubric(collection, [human, *(judge.votes for judge in by_name)])
     judges = []
     for judge, explained in zip(by_name, by_rubric[1:], strict=True):
         theirs = vote_board(collection, judge=judge)
         tau = kendall(_strengths(theirs), _strengths(board))
-        judges.append(JudgeRow(judge, theirs, agreement(people, judge.votes), tau, explained))
+        judges.append(JudgeRow(judge, theirs, agreement(human, judge.votes), tau, explained))
     boards = [board, *(row.board for row in judges)]
     return BesidePeople(board, by_rubric[0], name, tuple(judges), _runs(boards))
 
 
-def agreement(people: Sequence[CountedVote], judge: Sequence[CountedVote]) -> Agreement | None:
+def agreement(human: Sequence[CountedVote], judge: Sequence[CountedVote]) -> Agreement | None:
     """Return how far people agree with a judge where both voted; intervals are over topics."""
     verdicts = {(vote.topic_id, vote.pair): vote.outcome_of(vote.pair[0]) for vote in judge}
-    both = [vote for vote in people if (vote.topic_id, vote.pair) in verdicts]
+    both = [vote for vote in human if (vote.topic_id, vote.pair) in verdicts]
     if not both:
         return None
     tables = contingencies(

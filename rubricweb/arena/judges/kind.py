@@ -16,7 +16,7 @@ from grading.graders.replies import NoReply
 from grading.pairwise import Preference, pairwise_prompt
 from rubricweb.arena.answers import answer_words
 from rubricweb.arena.judges.actions import Asking
-from rubricweb.arena.judges.votes import ORDERS, missing
+from rubricweb.arena.judges.votes import ORDERS, Judgment, Side, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection, Response
@@ -37,7 +37,7 @@ VERDICT_TOKENS = 5
 """Tokens of a usual reply."""
 REPLACED = "an answer was replaced before the model was asked"
 NO_VERDICT = "the reply names no verdict"
-SIDES: Mapping[Preference, str] = {
+SIDES: Mapping[Preference, Side] = {
     Preference.FIRST: "left",
     Preference.SECOND: "right",
     Preference.TIE: "tie",
@@ -47,16 +47,18 @@ SIDES: Mapping[Preference, str] = {
 def price(collection: Collection, asking: Asking) -> Price:
     """Return the price of two calls for each pair that the model has not judged."""
     pairs = missing(collection, asking.judge, asking.pairs)
-    words = answer_words(collection)
-    of_answers = sum(words.get((run, pair.topic_id), 0) for pair in pairs for run in (pair.left_id, pair.right_id))
+    lengths = answer_words(collection)
+    of_answers = sum(
+        lengths.get((run, pair.topic_id), 0) for pair in pairs for run in (pair.left_id, pair.right_id)
+    )
     return _price(asking, len(pairs), of_answers)
 
 
 def price_of_job(job: JudgeJob) -> Price:
     """Return the price of the whole job, whatever is done."""
-    words = answer_words(job.collection)
+    lengths = answer_words(job.collection)
     rows = job.chunks.values_list("topic", "left", "right")
-    of_answers = sum(words.get((run, topic), 0) for topic, *runs in rows for run in runs)
+    of_answers = sum(lengths.get((run, topic), 0) for topic, *runs in rows for run in runs)
     return _price(Asking(job.backend, job.llm), job.total, of_answers)
 
 
@@ -65,9 +67,9 @@ def of_model(price: Price) -> ExpectedCost:
     return ExpectedCost(price.cells, price.dollars)
 
 
-def _price(asking: Asking, pairs: int, words: int) -> Price:
+def _price(asking: Asking, pairs: int, n_words: int) -> Price:
     calls = ORDERS * pairs
-    chars = calls * len(pairwise_prompt().template) + ORDERS * words * WORD_CHARS
+    chars = calls * len(pairwise_prompt().template) + ORDERS * n_words * WORD_CHARS
     read, written = chars / CHARS_A_TOKEN, calls * VERDICT_TOKENS
     same = {"job__backend": asking.backend, "job__llm": asking.llm}
     rate = rate_of(JudgedPair.objects.filter(**same))
@@ -121,7 +123,7 @@ class PairVotes(ChunkKind[JudgedPair]):
         events.publish(job.collection.channel, "progress")
 
 
-def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> dict[str, object]:
+def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> Judgment:
     """Return the verdicts in both orders, by side; after one that cannot be read nothing more is asked.
 
     Each reply is stored as it comes (`KeptReplies`), so that whoever takes over asks only for the other one.
@@ -131,7 +133,7 @@ def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> dict[str, object]:
         return _result(["", ""], REPLACED)
     prompt = pairwise_prompt(pair.job.prompt_id)
     llm = KeptReplies(_model(pair.job), lease, pair)
-    verdicts = ["", ""]
+    verdicts: list[Side] = ["", ""]
     for place, (first, second) in enumerate((texts, texts[::-1])):
         try:
             reply = llm.complete(pairwise.question(pair.topic.text, first, second, prompt))
@@ -146,8 +148,9 @@ def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> dict[str, object]:
     return _result(verdicts, "")
 
 
-def _result(verdicts: list[str], problem: str) -> dict[str, object]:
-    return {"verdicts": verdicts, "problem": problem, "at": timezone.now().isoformat()}
+def _result(verdicts: list[Side], problem: str) -> Judgment:
+    first, second = verdicts
+    return {"verdicts": (first, second), "problem": problem, "at": timezone.now().isoformat()}
 
 
 def _texts(pair: JudgedPair) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from django.db.models import QuerySet
 
@@ -29,10 +30,23 @@ from rubricweb.corpus.models import Collection
 
 ORDERS = 2
 """Calls of the model for a pair."""
+Side = Literal["left", "right", "tie", ""]
+"""A verdict by side; empty where the reply named none, or nothing was asked."""
 NO_BATTLE = 0
 """Stands for the battle of a vote that no person has."""
 OnTopic = tuple[int, tuple[int, int]]
 """(topic, (run, run)), by primary keys, the smaller run first."""
+
+
+class Judgment(TypedDict):
+    """What the model said of a pair, as `JudgedPair.result` has it."""
+
+    verdicts: tuple[Side, Side]
+    """For each order."""
+    problem: str
+    """Why there is no vote; empty where there is one."""
+    at: str
+    """When, by ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +95,18 @@ def missing(collection: Collection, judge: Judge, chosen: JudgeJob.Pairs) -> lis
     rows = list(judge.pairs(collection))
     skipped = {_on_topic(row) for row in rows if row.is_live}
     judged = {_on_topic(row): verdict_of(row) for row in _done(rows) if _is_of_today(row, answers)}
-    asked: set[OnTopic] | None = None
+    due: set[OnTopic] | None = None
     if chosen == JudgeJob.Pairs.FAILED:
-        asked = {on_topic for on_topic, verdict in judged.items() if not verdict}
+        due = {on_topic for on_topic, verdict in judged.items() if not verdict}
     else:
         skipped |= set(judged)
         if chosen == JudgeJob.Pairs.VOTED:
-            asked = _voted(collection)
+            due = _voted(collection)
     paid = _readable_replies(rows)
     return [
         pair
         for pair in _pairs(collection, answers, paid)
-        if (on_topic := _on_topic(pair)) not in skipped and (asked is None or on_topic in asked)
+        if (on_topic := _on_topic(pair)) not in skipped and (due is None or on_topic in due)
     ]
 
 
