@@ -11,8 +11,7 @@ from environs import Env, validate
 from rubricweb.core import production
 from rubricweb.core.servers import default_redis_url
 
-# Before torch is loaded: its threads would otherwise spin while they wait for each other, which beside
-# another busy process takes ten times as long.
+# Before torch is loaded: its threads would otherwise spin, ten times as slow beside another busy process.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
