@@ -29,7 +29,7 @@ class Preference(StrEnum):
 
     @property
     def swapped(self) -> Preference:
-        """The same verdict where the two answers change places."""
+        """Return the same verdict where the two answers change places."""
         return _SWAPPED[self]
 
 

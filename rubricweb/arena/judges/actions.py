@@ -1,4 +1,4 @@
-"""Ask a model which of two answers is better, and change what that may take."""
+"""Ask a model which of two answers is better."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rubricweb.arena.judges.votes import Judge, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import queue, steering
+from rubricweb.jobs import queue
 from rubricweb.jobs.steering import Limits
 
 
@@ -76,11 +76,3 @@ def start(collection: Collection, asking: Asking, *, limits: Limits, by: User | 
     audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {job.total:,} pairs")
     events.publish_on_commit(collection.channel, "progress")
     return job
-
-
-@transaction.atomic
-def change_limits(job: JudgeJob, limits: Limits, *, by: User | None) -> JudgeJob:
-    """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
-    audit.record("limits changed", job.collection, by=by, detail=f"{job}: {limits.text}")
-    events.publish_on_commit(job.collection.channel, "progress")
-    return steering.change_limits(job, limits)

@@ -26,7 +26,7 @@ from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.jobs.progress import Price, rate_of, seconds_for
 from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.systems.kind import KeptReplies
 from rubricweb.webhooks import actions as webhooks
@@ -76,7 +76,7 @@ def _price(asking: Asking, pairs: int, n_words: int) -> Price:
     return Price(
         cells=calls,
         tokens=round(read + written),
-        seconds=(pairs / rate * UNSURE[0], pairs / rate * UNSURE[1]) if rate else None,
+        seconds=seconds_for(pairs, rate),
         dollars=cost(asking.backend, asking.llm, read, written),
     )
 

@@ -26,6 +26,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer, writer_choices
 from rubricweb.grades.engine import monitor
+from rubricweb.jobs import steering
 from rubricweb.jobs.listing import JobLine, ListedJob, lines_of
 from rubricweb.jobs.progress import progress_of
 from rubricweb.jobs.steering import LimitsForm
@@ -56,7 +57,7 @@ class AskForm(forms.Form):
 
     @property
     def asking(self) -> Asking:
-        """What the valid form says."""
+        """Return what the valid form says."""
         chosen = self.cleaned_data
         pairs = JudgeJob.Pairs(chosen["pairs"])
         return Asking(chosen["backend"], chosen["llm"].strip(), pairs, chosen["longest_reply"])
@@ -103,7 +104,7 @@ def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     if not form.is_valid():
         context = _page_context(request, collection) | _job_context(job) | {"limits_form": form}
         return form_response(request, PAGE, context, part="job", status=422)
-    changed = actions.change_limits(job, form.limits, by=request.user)
+    changed = steering.change_limits(job, form.limits, by=request.user)
     context = {"collection": collection, "may_organize": True} | _job_context(changed)
     return after_post(request, f"{PAGE}#job", context, to=LISTING.address(changed))
 

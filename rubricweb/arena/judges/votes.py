@@ -59,7 +59,7 @@ class Judge:
 
     @property
     def name(self) -> str:
-        """The name in choices and files."""
+        """Return the name in choices and files."""
         return f"{self.llm} ({self.backend}, {self.prompt_id})"
 
     def pairs(self, collection: Collection) -> QuerySet[JudgedPair]:
