@@ -33,7 +33,7 @@ from django.db.models import Sum
 
 from grading.graders.hf_model import SMOLLM2
 from rubricweb.arena.judges import actions
-from rubricweb.arena.judges.actions import Asking, NothingToJudge
+from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.judges.beside import JudgeRow, beside_people
 from rubricweb.arena.models import JudgedPair, JudgeJob, Vote
 from rubricweb.core.reader import everything
@@ -48,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     voted = Vote.objects.exclude(battle__topic=None).values("battle__collection")
     collection = Collection.objects.filter(pk__in=voted)[0]
-    asking = Asking(options.backend, options.llm)
+    asking = JudgeRequest(options.backend, options.llm)
     with suppress(NothingToJudge):  # a job that began before is waited for, too
         actions.start(collection, asking, limits=Limits(10_000), by=None)
     while left := asking.judge.pairs(collection).filter(state__in=JudgedPair.LIVE).count():

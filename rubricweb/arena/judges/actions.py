@@ -25,7 +25,7 @@ class NothingToJudge(ArenaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class JudgeRequest:
     """Which model is asked, about which pairs, and how."""
 
     backend: str
@@ -40,7 +40,7 @@ class Asking:
 
 
 @transaction.atomic
-def start(collection: Collection, asking: Asking, *, limits: Limits, by: User | None) -> JudgeJob:
+def start(collection: Collection, asking: JudgeRequest, *, limits: Limits, by: User | None) -> JudgeJob:
     """Have workers ask the model about each pair that it has not judged. Raises NothingToJudge."""
     locked_arena(collection)  # two jobs that start at once ask about no pair twice
     pairs = missing(collection, asking.judge, asking.pairs)

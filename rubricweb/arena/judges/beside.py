@@ -25,7 +25,7 @@ OUTCOMES = (1, 0, -1)
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class JudgeAgreement:
     """People's votes, each set against the judge's on the same two answers; "both bad" is a tie."""
 
     votes: int
@@ -42,7 +42,7 @@ class JudgeRow:
 
     votes: JudgeVotes
     board: VoteBoard
-    agreement: Agreement | None
+    agreement: JudgeAgreement | None
     """None where people and the judge voted on no common pair."""
     tau: Correlation
     """Kendall's tau-b of the strengths."""
@@ -50,7 +50,7 @@ class JudgeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow:
+class RunStrengths:
     """A run with its place on each board."""
 
     run_id: int
@@ -68,7 +68,7 @@ class BesidePeople:
     rubric_name: str
     """Rubric and grader; empty where there is none."""
     judges: tuple[JudgeRow, ...]
-    runs: tuple[RunRow, ...]
+    runs: tuple[RunStrengths, ...]
     """The strongest by people's votes first."""
 
 
@@ -86,7 +86,7 @@ def beside_people(collection: Collection) -> BesidePeople:
     return BesidePeople(board, by_rubric[0], name, tuple(judges), _runs(boards))
 
 
-def agreement(human: Sequence[CountedVote], judge: Sequence[CountedVote]) -> Agreement | None:
+def agreement(human: Sequence[CountedVote], judge: Sequence[CountedVote]) -> JudgeAgreement | None:
     """Return how far people agree with a judge where both voted; intervals are over topics."""
     verdicts = {(vote.topic_id, vote.pair): vote.outcome_of(vote.pair[0]) for vote in judge}
     both = [vote for vote in human if (vote.topic_id, vote.pair) in verdicts]
@@ -99,7 +99,7 @@ def agreement(human: Sequence[CountedVote], judge: Sequence[CountedVote]) -> Agr
         levels=OUTCOMES,
     )
     whole = tables.sum(axis=0)
-    return Agreement(
+    return JudgeAgreement(
         votes=len(both),
         same=Share(float(_same(whole)), statistic_interval(tables, _same, bounds=(0, 1))),
         kappa=float(cohen_kappa(whole)),
@@ -132,7 +132,7 @@ def _rubric(
     return f"{bank.name}, {rater.name}", explained
 
 
-def _runs(boards: Sequence[VoteBoard]) -> tuple[RunRow, ...]:
+def _runs(boards: Sequence[VoteBoard]) -> tuple[RunStrengths, ...]:
     by_run = [{row.run_id: row for row in board.rows} for board in boards]
     tags = {row.run_id: row.run_tag for board in boards for row in board.rows}
-    return tuple(RunRow(run, tag, tuple(rows.get(run) for rows in by_run)) for run, tag in tags.items())
+    return tuple(RunStrengths(run, tag, tuple(rows.get(run) for rows in by_run)) for run, tag in tags.items())

@@ -15,8 +15,8 @@ from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from grading.pairwise import Preference, pairwise_prompt
 from rubricweb.arena.answers import answer_words
-from rubricweb.arena.judges.actions import Asking
-from rubricweb.arena.judges.votes import ORDERS, Judgment, Side, missing
+from rubricweb.arena.judges.actions import JudgeRequest
+from rubricweb.arena.judges.votes import ORDERS, PairJudgment, Side, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection, Response
@@ -44,7 +44,7 @@ SIDES: Mapping[Preference, Side] = {
 }
 
 
-def price(collection: Collection, asking: Asking) -> Price:
+def price(collection: Collection, asking: JudgeRequest) -> Price:
     """Return the price of two calls for each pair that the model has not judged."""
     pairs = missing(collection, asking.judge, asking.pairs)
     lengths = answer_words(collection)
@@ -59,7 +59,7 @@ def price_of_job(job: JudgeJob) -> Price:
     lengths = answer_words(job.collection)
     rows = job.chunks.values_list("topic", "left", "right")
     of_answers = sum(lengths.get((run, topic), 0) for topic, *runs in rows for run in runs)
-    return _price(Asking(job.backend, job.llm), job.total, of_answers)
+    return _price(JudgeRequest(job.backend, job.llm), job.total, of_answers)
 
 
 def of_model(price: Price) -> ExpectedCost:
@@ -67,7 +67,7 @@ def of_model(price: Price) -> ExpectedCost:
     return ExpectedCost(price.cells, price.dollars)
 
 
-def _price(asking: Asking, pairs: int, n_words: int) -> Price:
+def _price(asking: JudgeRequest, pairs: int, n_words: int) -> Price:
     calls = ORDERS * pairs
     chars = calls * len(pairwise_prompt().template) + ORDERS * n_words * WORD_CHARS
     read, written = chars / CHARS_A_TOKEN, calls * VERDICT_TOKENS
@@ -123,7 +123,7 @@ class PairVotes(ChunkKind[JudgedPair]):
         events.publish(job.collection.channel, "progress")
 
 
-def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> Judgment:
+def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> PairJudgment:
     """Return the verdicts in both orders, by side; after one that cannot be read nothing more is asked.
 
     Each reply is stored as it comes (`KeptReplies`), so that whoever takes over asks only for the other one.
@@ -148,7 +148,7 @@ def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> Judgment:
     return _result(verdicts, "")
 
 
-def _result(verdicts: list[Side], problem: str) -> Judgment:
+def _result(verdicts: list[Side], problem: str) -> PairJudgment:
     first, second = verdicts
     return {"verdicts": (first, second), "problem": problem, "at": timezone.now().isoformat()}
 

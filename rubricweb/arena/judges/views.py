@@ -15,7 +15,7 @@ from grading.pairwise import LONGEST_REPLY, PROMPT_ID, preference_of
 from rubricweb.accounts import roles
 from rubricweb.arena import access
 from rubricweb.arena.judges import actions
-from rubricweb.arena.judges.actions import Asking, NothingToJudge
+from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.judges.beside import beside_people
 from rubricweb.arena.judges.kind import LISTING, measured_rate, of_model, price, price_of_job
 from rubricweb.arena.models import JudgedPair, JudgeJob
@@ -36,7 +36,7 @@ LONGEST = 16_384
 SHOWN_FAILURES, SHOWN_JOBS = 20, 5
 
 
-class AskForm(forms.Form):
+class JudgeForm(forms.Form):
     """Which model is asked about which pairs of answers."""
 
     backend = forms.ChoiceField(label="Runs by")
@@ -56,11 +56,11 @@ class AskForm(forms.Form):
         self.initial.update(first_writer(collection).initial)
 
     @property
-    def asking(self) -> Asking:
+    def asking(self) -> JudgeRequest:
         """Return what the valid form says."""
         chosen = self.cleaned_data
         pairs = JudgeJob.Pairs(chosen["pairs"])
-        return Asking(chosen["backend"], chosen["llm"].strip(), pairs, chosen["longest_reply"])
+        return JudgeRequest(chosen["backend"], chosen["llm"].strip(), pairs, chosen["longest_reply"])
 
 
 @require_safe
@@ -82,7 +82,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """Choose a model, preview what asking it takes; POST starts it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     submitted = request.POST if request.method == "POST" else request.GET
-    form = AskForm(submitted or None, auto_id="ask_%s")
+    form = JudgeForm(submitted or None, auto_id="ask_%s")
     form.offer(collection)
     context = _page_context(request, collection) | {"form": form, "is_asking": True}
     if not (form.is_bound and form.is_valid()):
@@ -109,7 +109,9 @@ def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     return after_post(request, f"{PAGE}#job", context, to=LISTING.address(changed))
 
 
-def _start(request: HtmxRequest, collection: Collection, asking: Asking, form: LimitsForm) -> HttpResponse:
+def _start(
+    request: HtmxRequest, collection: Collection, asking: JudgeRequest, form: LimitsForm
+) -> HttpResponse:
     to = reverse("arena:judges", args=[collection.slug])
     try:
         job = actions.start(collection, asking, limits=form.limits, by=request.user)
@@ -122,7 +124,7 @@ def _start(request: HtmxRequest, collection: Collection, asking: Asking, form: L
 
 def _page_context(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     """Return what the page has, whatever is opened on it."""
-    form = AskForm(auto_id="ask_%s")
+    form = JudgeForm(auto_id="ask_%s")
     form.offer(collection)
     may_organize = roles.holds(request.user, collection, roles.TO_ORGANIZE)
     return {

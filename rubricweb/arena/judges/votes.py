@@ -38,7 +38,7 @@ OnTopic = tuple[int, tuple[int, int]]
 """(topic, (run, run)), by primary keys, the smaller run first."""
 
 
-class Judgment(TypedDict):
+class PairJudgment(TypedDict):
     """What the model said of a pair, as `JudgedPair.result` has it."""
 
     verdicts: tuple[Side, Side]

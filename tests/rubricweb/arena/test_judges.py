@@ -17,7 +17,7 @@ from rubricweb.arena.answers import counted_votes
 from rubricweb.arena.battles import least_certain
 from rubricweb.arena.board import vote_board
 from rubricweb.arena.judges import actions as judge_actions
-from rubricweb.arena.judges.actions import Asking, NothingToJudge
+from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.judges.beside import beside_people
 from rubricweb.arena.judges.kind import price
 from rubricweb.arena.judges.votes import judge_names, votes_of
@@ -67,7 +67,7 @@ def oracle(monkeypatch, settings):
     return model
 
 
-ASKING = Asking("openai_compatible", "oracle", ALL)
+ASKING = JudgeRequest("openai_compatible", "oracle", ALL)
 
 
 def started(collection, asking=ASKING, calls=100, dollars=1.0) -> JudgeJob:
@@ -104,7 +104,7 @@ def test_both_orders_are_asked_and_a_verdict_that_flips_is_a_tie(collection, jud
 def test_only_what_has_no_vote_is_asked_again(collection, judged, oracle, answers):
     with pytest.raises(NothingToJudge):
         started(collection)
-    again = worked(started(collection, Asking("openai_compatible", "oracle", JudgeJob.Pairs.FAILED)))
+    again = worked(started(collection, JudgeRequest("openai_compatible", "oracle", JudgeJob.Pairs.FAILED)))
     assert (again.total, again.calls) == (1, 1)
     answers[0].sentences = [{"text": SUN + " " + MOON, "citations": []}]
     answers[0].save()
@@ -115,7 +115,7 @@ def test_only_what_has_no_vote_is_asked_again(collection, judged, oracle, answer
 
 
 def test_the_default_is_pairs_that_people_voted_on(collection, assessor, topics, runs, oracle):
-    asking = Asking("openai_compatible", "oracle")
+    asking = JudgeRequest("openai_compatible", "oracle")
     with pytest.raises(NothingToJudge):
         started(collection, asking)
     voted(assessor, topics[0], runs[1], runs[0], "right")
@@ -131,7 +131,7 @@ def test_a_worker_that_is_killed_loses_no_vote_and_pays_no_call_twice(
     collection, assessor, topics, runs, oracle, monkeypatch, step
 ):
     voted(assessor, topics[0], runs[0], runs[1], "left")
-    job = started(collection, Asking("openai_compatible", "oracle"))
+    job = started(collection, JudgeRequest("openai_compatible", "oracle"))
     [pair] = job.chunks.all()
     oracle.killed_at = {"first call": 0, "second call": 1}.get(step)
     with monkeypatch.context() as patched:

@@ -45,7 +45,7 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
         writer = first_writer(collection)
-        asking = actions.Asking(
+        asking = actions.JudgeRequest(
             options["backend"] or writer.backend,
             options["llm"] or writer.llm,
             options["pairs"],
