@@ -25,7 +25,7 @@ OUTCOMES = (1, 0, -1)
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeAgreement:
+class AgreementWithPeople:
     """People's votes, each set against the judge's on the same two answers; "both bad" is a tie."""
 
     votes: int
@@ -42,7 +42,7 @@ class JudgeRow:
 
     votes: JudgeVotes
     board: VoteBoard
-    agreement: JudgeAgreement | None
+    agreement: AgreementWithPeople | None
     """None where people and the judge voted on no common pair."""
     tau: Correlation
     """Kendall's tau-b of the strengths."""
@@ -86,7 +86,7 @@ def beside_people(collection: Collection) -> BesidePeople:
     return BesidePeople(board, by_rubric[0], name, tuple(judges), _runs(boards))
 
 
-def agreement(human: Sequence[CountedVote], judge: Sequence[CountedVote]) -> JudgeAgreement | None:
+def agreement(human: Sequence[CountedVote], judge: Sequence[CountedVote]) -> AgreementWithPeople | None:
     """Return how far people agree with a judge where both voted; intervals are over topics."""
     verdicts = {(vote.topic_id, vote.pair): vote.outcome_of(vote.pair[0]) for vote in judge}
     both = [vote for vote in human if (vote.topic_id, vote.pair) in verdicts]
@@ -99,7 +99,7 @@ def agreement(human: Sequence[CountedVote], judge: Sequence[CountedVote]) -> Jud
         levels=OUTCOMES,
     )
     whole = tables.sum(axis=0)
-    return JudgeAgreement(
+    return AgreementWithPeople(
         votes=len(both),
         same=Share(float(_same(whole)), statistic_interval(tables, _same, bounds=(0, 1))),
         kappa=float(cohen_kappa(whole)),
