@@ -11,8 +11,7 @@ from environs import Env, validate
 from rubricweb.core import production
 from rubricweb.core.servers import default_redis_url
 
-# Before torch is loaded: its threads would otherwise spin while they wait for each other, which beside
-# another busy process takes ten times as long.
+# Before torch is loaded: its threads would otherwise spin, ten times as slow beside another busy process.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
@@ -106,6 +105,7 @@ KINDS_OF_WORK = [
     "rubricweb.support.kind.SupportLabels",
     "rubricweb.leaderboards.kind.BoardWatches",
     "rubricweb.arena.kind.FreshAnswers",
+    "rubricweb.arena.judges.kind.PairVotes",
     "rubricweb.releases.kind.ReleaseKind",
     "rubricweb.archives.kind.Archives",
     "rubricweb.archives.kind.Deletions",
@@ -118,6 +118,7 @@ JOB_LISTINGS = [
     "rubricweb.systems.kind.LISTING",
     "rubricweb.support.kind.LISTING",
     "rubricweb.arena.kind.LISTING",
+    "rubricweb.arena.judges.kind.LISTING",
     "rubricweb.releases.kind.LISTING",
     "rubricweb.archives.kind.LISTING",
 ]

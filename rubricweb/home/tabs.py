@@ -133,9 +133,13 @@ TABS = (
                 "Votes",
                 "arena:board",
                 roles.TO_VIEW,
-                "arena bradley terry strength rubric disagree preference",
+                "arena bradley terry strength rubric disagree preference models judges",
                 pages=tuple(
-                    f"arena:{name}" for name in ("board-file", "votes-file", "keep-board", "settings")
+                    f"arena:{name}"
+                    for name in (
+                        *("board-file", "votes-file", "keep-board", "settings"),
+                        *("judges", "ask-judge", "judge-limits"),
+                    )
                 ),
             ),
             Screen(

@@ -9,6 +9,7 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
+from grading.pairwise import PROMPT_ID
 from grading.systems.pipeline import Answering, SystemSpec
 from grading.types import MAX_RATING
 from rubricweb.accounts.invitations import Joining, invite
@@ -17,7 +18,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api.tokens import make_token
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
-from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
+from rubricweb.arena.models import Battle, FreshAnswer, JudgedPair, JudgeJob, Question, Vote
 from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
@@ -60,6 +61,7 @@ from tests.factories import (
 )
 
 HIDDEN = 8
+JUDGED = {"verdicts": ["left", "left"], "problem": "", "at": "2026-11-27T12:00:00+00:00"}
 MADE = {
     "doc_ids": ["d1"],
     "scores": [1.0],
@@ -278,6 +280,15 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         collection=collection, person=viewer, number=99, question=question, drawn="asked",
         left_digest="1", right_digest="2", names_shown_at=timezone.now(),
     )  # fmt: skip
+    judged = JudgeJob.objects.create(
+        collection=collection, backend="hf_causal", llm="m", prompt_id=PROMPT_ID, pairs="all",
+        longest_reply=9, most_calls=1, total=1, state="done",
+    )  # fmt: skip
+    left, right = collection.runs.order_by("pk")[:2]
+    JudgedPair.objects.create(
+        job=judged, number=0, size=1, state="done", topic=collection.topics.first(), left=left, right=right,
+        left_digest="1", right_digest="2", replies={"0": ["[[A]]"]}, result=JUDGED,
+    )  # fmt: skip
     routes = ("pending", "cancel", "go-on")
     battles = {f"arena:{name} battle_id": battle.pk for name in routes}
     step = Question.objects.create(
@@ -287,7 +298,8 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         job=step, number=0, size=1, state="done", result=MADE, request={"qid": "7"},
         spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)),
     )  # fmt: skip
-    return {"question_id": question.pk, "step_id": step.pk} | battles
+    known = {"question_id": question.pk, "step_id": step.pk, "arena:judge-limits job_id": judged.pk}
+    return known | battles
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:

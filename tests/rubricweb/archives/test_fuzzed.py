@@ -223,6 +223,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         known[f"support:{name} job_id"] = supported
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
+    known["arena:judge-limits job_id"] = pk(collection.judge_jobs)
     return known | {"grades:steer job_id": supported}
 
 
