@@ -98,6 +98,7 @@ KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
     "rubricweb.webhooks.kind.Deliveries",
     "rubricweb.banks.kind.Drafting",
+    "rubricweb.banks.kind.CollectionDrafting",
     "rubricweb.grades.engine.kind.Grading",
     "rubricweb.graders.dry_runs.DryRuns",
     "rubricweb.imports.kind.Imports",
@@ -114,6 +115,7 @@ KINDS_OF_WORK = [
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
     "rubricweb.banks.kind.LISTING",
+    "rubricweb.banks.kind.JOBS",
     "rubricweb.imports.kind.LISTING",
     "rubricweb.systems.kind.LISTING",
     "rubricweb.support.kind.LISTING",

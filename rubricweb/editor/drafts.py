@@ -56,13 +56,13 @@ def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     by_pk = {str(bank.pk): bank for bank in banks(collection)}
     bank = by_pk.get(request.GET.get("bank", ""), next(iter(by_pk.values()), None))
-    if bank is None:
-        return redirect(collection)
     if request.htmx.target == "start":
         can_edit = roles.may_edit(request.user, collection)
-        start = start_of(collection, bank) if can_edit else None
+        start = start_of(collection, bank, request.GET.dict()) if can_edit else None
         context = {"start": start, "collection": collection, "bank": bank, "can_edit": can_edit}
         return page_or_part(request, TOPIC_PAGE, context, part="start")
+    if bank is None:
+        return redirect(collection)
     topic = draft_inbox.first_topic(bank)
     return redirect("editor:drafts", bank.pk, topic.pk) if topic else redirect(collection)
 

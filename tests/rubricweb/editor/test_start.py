@@ -8,10 +8,10 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.banks import drafting
-from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.banks import draft_jobs, drafting
+from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest
 from rubricweb.corpus.models import OfficialScore
-from rubricweb.editor.start import seconds_a_topic, start_of, under_way
+from rubricweb.editor.start import start_of
 from tests.factories import BankFactory, ItemFactory, TopicFactory
 from tests.rubricweb.jobs.working import claim
 from tests.rubricweb.markup import markup
