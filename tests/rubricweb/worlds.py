@@ -178,6 +178,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
             "number": name_version(bank, name="First", by=viewer).number,
             "draft_id": draft.pk,
             "request_id": request.pk,
+            "draft_job_id": drafting.pk,
             "suggestion_id": ImportanceSuggestion.objects.create(
                 request=request, item=item, text="x", importance="vital"
             ).pk,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from grading.graders.connection import CallProblem
@@ -143,9 +145,10 @@ def test_a_worker_killed_at_a_step_loses_no_draft_and_pays_nothing_twice(
         "storing drafts": (draft_jobs, "keep"),
         "before the commit": (draft_jobs, "announce"),
     }
-    with monkeypatch.context() as killing, pytest.raises(Killed):
+    with monkeypatch.context() as killing:
         killing.setattr(*places_of_death[step], die)
-        work_on("drafting", chunk.pk)
+        with pytest.raises(Killed):
+            work_on("drafting", chunk.pk)
     assert not Draft.objects.exists()
     DraftChunk.objects.update(lease_until=timezone.now() - timedelta(hours=1))
     leases.reap()
@@ -188,6 +191,21 @@ def test_a_server_that_takes_no_calls_pauses_the_job(bank, places, writer):
     writer(REPLY)
     job = work(steering.steer(job, "resume", by=None))
     assert (job.state, len(waiting(bank))) == (Job.State.DONE, 3)
+
+
+def test_the_command_says_the_price_and_starts_one_job(bank, places):
+    printed = StringIO()
+    named = {"backend": "hf_seq2seq", "llm": "tiny", "topic": ["t2"]}
+    call_command("draft_rubric", bank.collection.slug, price_only=True, stdout=printed, **named)
+    assert printed.getvalue().startswith("tiny: 1 topic without questions, a call each, about ")
+    assert not DraftJob.objects.exists()
+    call_command("draft_rubric", bank.collection.slug, stdout=printed, **named)
+    assert "started: questions by tiny for rubric main, at most 2 calls" in printed.getvalue()
+    assert [chunk.topic.query_id for chunk in DraftJob.objects.get().chunks.all()] == ["t2"]
+    with pytest.raises(CommandError, match="say --most-calls"):
+        call_command("draft_rubric", bank.collection.slug, backend="openai_compatible", llm="m", stdout=printed)
+    with pytest.raises(CommandError, match="is drafting for this rubric"):
+        call_command("draft_rubric", bank.collection.slug, stdout=printed, **(named | {"topic": []}))
 
 
 def odd_server(body: dict[str, object], number: int) -> Reply:
