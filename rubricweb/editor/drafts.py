@@ -134,10 +134,10 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
 
 @require_POST
 def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Accept the drafts that the user saw; near-duplicates only if `near` is sent."""
+    """Accept the drafts that the user saw; marked ones only if `marked` is sent."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen, inbox = parse_ids(request.POST.getlist("seen")), draft_inbox.inbox(bank, topic)
-    rows = inbox.rows if request.POST.get("near") else inbox.plain
+    rows = inbox.rows if request.POST.get("marked") else inbox.plain
     accepted = drafting.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
     messages.success(request, f"{counted(len(accepted.items), 'draft')} accepted.")
     if accepted.left:

@@ -203,7 +203,9 @@ def test_the_command_says_the_price_and_starts_one_job(bank, places):
     assert "started: questions by tiny for rubric main, at most 2 calls" in printed.getvalue()
     assert [chunk.topic.query_id for chunk in DraftJob.objects.get().chunks.all()] == ["t2"]
     with pytest.raises(CommandError, match="say --most-calls"):
-        call_command("draft_rubric", bank.collection.slug, backend="openai_compatible", llm="m", stdout=printed)
+        call_command(
+            "draft_rubric", bank.collection.slug, backend="openai_compatible", llm="m", stdout=printed
+        )
     with pytest.raises(CommandError, match="is drafting for this rubric"):
         call_command("draft_rubric", bank.collection.slug, stdout=printed, **(named | {"topic": []}))
 
