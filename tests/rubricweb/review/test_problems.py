@@ -11,7 +11,7 @@ from rubricweb.corpus.models import Judgment
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Flag, Subject
-from tests.factories import BankFactory, ItemFactory, PassageFactory, grade, pooled
+from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, grade
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
 
@@ -84,7 +84,9 @@ def test_a_weak_item_is_listed_with_its_evidence_and_set_aside(client_of, develo
 
 
 def test_an_item_that_the_whole_pool_covers_is_weak(client_of, viewer, autumn):
-    for passage in pooled(autumn.topic, 12):
+    for number in range(12):
+        passage = PassageFactory(collection=autumn.collection, doc_id=f"x{number}")
+        PooledFactory(topic=autumn.topic, passage=passage)
         grade(autumn.config, autumn.items[1], passage, 5)
     autumn.collection.stamp += 1
     autumn.collection.save()
