@@ -30,7 +30,7 @@ from rubricweb.jobs import leases, queue, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import Chunk, Job
-from rubricweb.jobs.progress import UNSURE, Price
+from rubricweb.jobs.progress import Price, seconds_for
 
 PER_PLACE = 10
 """Questions or nuggets for which the prompts ask."""
@@ -141,7 +141,7 @@ def price(options: DraftOptions, places: Sequence[Place]) -> Price:
     return Price(
         cells=len(places),
         tokens=round(read + written),
-        seconds=(len(places) * each * UNSURE[0], len(places) * each * UNSURE[1]) if each else None,
+        seconds=seconds_for(len(places), 1 / each if each else None),
         dollars=steering.cost(options.backend, options.llm, read, written),
     )
 
@@ -222,14 +222,6 @@ def _kept_replies(job: DraftJob) -> dict[tuple[int, str], dict[str, list[str]]]:
     left = DraftChunk.objects.filter(**same).exclude(state=Chunk.State.DONE).exclude(replies={})
     rows = left.order_by("pk").values_list("topic_id", "facet_id", "replies")
     return {(topic, facet): replies for topic, facet, replies in rows}
-
-
-@transaction.atomic
-def change_limits(job: DraftJob, limits: steering.Limits, *, by: User | None) -> DraftJob:
-    """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
-    audit.record("limits changed", job.bank, by=by, detail=limits.text)
-    events.publish_on_commit(job.collection.channel, "progress")
-    return steering.change_limits(job, limits)
 
 
 def model_of(lease: Lease[DraftChunk], chunk: DraftChunk) -> KeptReplies:

@@ -191,7 +191,7 @@ def draft_limits(request: HtmxRequest, bank_id: int, draft_job_id: int) -> HttpR
     job = draft_job_for(request.user, bank_id, draft_job_id, needed=roles.TO_EDIT_BANK)
     form = limits_form(job, request.POST)
     if form.is_valid():
-        draft_jobs.change_limits(job, form.limits, by=request.user)
+        steering.change_limits(job, form.limits, by=request.user)
     for name, problems in form.errors.items():
         messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))}")
     return redirect(_address(job.bank))

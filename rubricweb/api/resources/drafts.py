@@ -147,7 +147,7 @@ class DraftJobResource(Resource):
         """Change the limits of a drafting job."""
         job, fields = _job(self), self.fields(DraftLimits)
         limits = steering.Limits(fields["most_calls"], fields["most_dollars"])
-        return Response(_document(draft_jobs.change_limits(job, limits, by=self.person)))
+        return Response(_document(steering.change_limits(job, limits, by=self.person)))
 
 
 class DraftSteering(Resource):

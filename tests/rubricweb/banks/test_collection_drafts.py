@@ -121,7 +121,7 @@ def test_a_job_pauses_at_its_limit_and_goes_on_with_another(bank, places, writer
     assert (job.state, job.calls) == (Job.State.PAUSED, 2)
     assert job.pause_reason == "It has asked the model 2 times, as often as it may."
     assert len(waiting(bank)) == 2
-    draft_jobs.change_limits(job, Limits(9), by=None)
+    steering.change_limits(job, Limits(9), by=None)
     job = work(job)
     assert (job.state, job.calls, len(waiting(bank))) == (Job.State.DONE, 3, 3)
 
