@@ -39,7 +39,7 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ItemMark:
+class LintMark:
     """A fault with what shows it: the words, or how many passages."""
 
     fault: Fault
@@ -85,7 +85,7 @@ understand used uses work
 _EMPTY = frozenset(STOP_WORDS.split()) | {"us"}
 
 
-def word_marks(text: str, kind: ItemKind, about: Sequence[str]) -> list[ItemMark]:
+def word_marks(text: str, kind: ItemKind, about: Sequence[str]) -> list[LintMark]:
     """Return the faults that the words of an item show, one of a kind; `about` are its topic and subtopic.
 
     The rules are about English. A question is compound where "and", "or", a comma or a semicolon is
@@ -95,22 +95,22 @@ def word_marks(text: str, kind: ItemKind, about: Sequence[str]) -> list[ItemMark
     >>> [mark.evidence for mark in word_marks("Who built it and why?", ItemKind.QUESTION, ["Forth Bridge"])]
     ['“Who built it” | “and why?”']
     >>> word_marks("When was it opened?", ItemKind.QUESTION, ["Forth Bridge"])
-    [ItemMark(fault=<Fault.VAGUE: 'vague'>, evidence='“it”')]
+    [LintMark(fault=<Fault.VAGUE: 'vague'>, evidence='“it”')]
     >>> word_marks("What is the Forth Bridge?", ItemKind.QUESTION, ["Forth Bridge"])
-    [ItemMark(fault=<Fault.BROAD: 'too broad'>, evidence='asks nothing beyond “Forth Bridge”')]
+    [LintMark(fault=<Fault.BROAD: 'too broad'>, evidence='asks nothing beyond “Forth Bridge”')]
     >>> word_marks("Which company built the Forth Bridge?", ItemKind.QUESTION, ["Forth Bridge"])
     []
     """
     text = _NUMBER.sub("", " ".join(text.split()))
-    marks: list[ItemMark] = []
+    marks: list[LintMark] = []
     cut = _second_question(text) if kind is ItemKind.QUESTION else _second_statement(text)
     if cut:
         first, second = text[:cut].strip(" ,;"), text[cut:].strip(" ,;")
-        marks.append(ItemMark(Fault.COMPOUND, f"{_quoted(first)} | {_quoted(second)}"))
+        marks.append(LintMark(Fault.COMPOUND, f"{_quoted(first)} | {_quoted(second)}"))
     if word := _vague_word(text):
-        marks.append(ItemMark(Fault.VAGUE, _quoted(word)))
+        marks.append(LintMark(Fault.VAGUE, _quoted(word)))
     if (repeated := _repeated_topic(text, about)) is not None:
-        marks.append(ItemMark(Fault.BROAD, repeated))
+        marks.append(LintMark(Fault.BROAD, repeated))
     return marks
 
 
@@ -152,8 +152,8 @@ def _vague_word(text: str) -> str:
 
 def _content(text: str) -> dict[str, str]:
     """Return the words that say what an item is about, by their stems."""
-    words = (word for word in _WORD.findall(text) if word.lower() not in _EMPTY)
-    return {form: word for word in words if (form := normal(word)) not in _generic()}
+    terms = (word for word in _WORD.findall(text) if word.lower() not in _EMPTY)
+    return {form: word for word in terms if (form := normal(word)) not in _generic()}
 
 
 @cache
@@ -175,7 +175,7 @@ def _quoted(text: str) -> str:
     return f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
-def coverage_marks(ratings: Ratings, *, min_grade: int) -> list[ItemMark]:
+def coverage_marks(ratings: Ratings, *, min_grade: int) -> list[LintMark]:
     """Return the fault that the grades of one item show, if any; `ratings` has shape (passages,).
 
     The passages are those of the topic's pool, MISSING where one has no grade. Fewer than MIN_GRADED grades
@@ -183,7 +183,7 @@ def coverage_marks(ratings: Ratings, *, min_grade: int) -> list[ItemMark]:
 
     >>> import numpy as np
     >>> coverage_marks(np.array([5] * 9 + [4, -1], dtype=np.int8), min_grade=4)
-    [ItemMark(fault=<Fault.ALWAYS: 'always covered'>, evidence='10 of 10 graded passages')]
+    [LintMark(fault=<Fault.ALWAYS: 'always covered'>, evidence='10 of 10 graded passages')]
     >>> [mark.evidence for mark in coverage_marks(np.array([5] * 9 + [0], dtype=np.int8), min_grade=4)]
     ['9 of 10 graded passages: a random one covers it with a probability of 60 % to 98 %']
     """
@@ -195,16 +195,16 @@ def coverage_marks(ratings: Ratings, *, min_grade: int) -> list[ItemMark]:
     if not covered:
         best = int(graded.max())
         if n == len(ratings) and best == MIN_RATING:
-            return [ItemMark(Fault.UNANSWERABLE, f"each of the pool's {n} passages is rated {MIN_RATING}")]
-        return [ItemMark(Fault.NEVER, f"{counted}; the best is rated {best}")]
+            return [LintMark(Fault.UNANSWERABLE, f"each of the pool's {n} passages is rated {MIN_RATING}")]
+        return [LintMark(Fault.NEVER, f"{counted}; the best is rated {best}")]
     if covered == n:
-        return [ItemMark(Fault.ALWAYS, counted)]
+        return [LintMark(Fault.ALWAYS, counted)]
     interval = wilson(covered, n)
     low, high = float(interval.low), float(interval.high)
     if low <= COMMON_SHARE:
         return []
     return [
-        ItemMark(
+        LintMark(
             Fault.COMMON,
             f"{counted}: a random one covers it with a probability of {low:.0%} to {high:.0%}".replace(
                 "%", " %"

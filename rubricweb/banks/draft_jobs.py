@@ -41,7 +41,7 @@ MEASURED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DraftPlace:
     """A topic, or one subtopic of it, that one call drafts for."""
 
     topic: Topic
@@ -65,7 +65,7 @@ class Place:
 class Lacking:
     """The places of a rubric that lack items."""
 
-    places: tuple[Place, ...]
+    places: tuple[DraftPlace, ...]
     """Those to draft for: they have a text, no waiting draft, and no model is at them."""
     without_items: int
     total: int
@@ -84,7 +84,7 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
     """
     topics = collection.topics.order_by("position", "pk").prefetch_related("subtopics")
     places = [
-        Place(topic, subtopic)
+        DraftPlace(topic, subtopic)
         for topic in topics
         if among is None or topic.pk in among
         for subtopic in (list(topic.subtopics.all()) or [None])
@@ -96,7 +96,7 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
     return Lacking(free, len(bare), len(places), has_subtopics)
 
 
-def _is_in(place: Place, keys: set[tuple[int, str]]) -> bool:
+def _is_in(place: DraftPlace, keys: set[tuple[int, str]]) -> bool:
     return place.key in keys or (place.topic.pk, "") in keys
 
 
@@ -110,11 +110,11 @@ def _taken(bank: Bank | None) -> set[tuple[int, str]]:
     if bank is None:
         return set()
     waiting = Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING)
-    asked = bank.draft_requests.filter(state__in=DraftRequest.LIVE, asks=DraftRequest.Asks.ITEMS)
+    live = bank.draft_requests.filter(state__in=DraftRequest.LIVE, asks=DraftRequest.Asks.ITEMS)
     under_way = DraftChunk.objects.filter(job__bank=bank, state__in=Chunk.LIVE)
     pairs = [
         *waiting.values_list("request__topic_id", "request__facet_id"),
-        *asked.values_list("topic_id", "facet_id"),
+        *live.values_list("topic_id", "facet_id"),
         *under_way.values_list("topic_id", "facet_id"),
     ]
     return _keys(pairs, bank)
@@ -131,7 +131,7 @@ def _keys(pairs: Any, bank: Bank | None) -> set[tuple[int, str]]:  # Any: rows o
     return {(topic, facet if topic in split else "") for topic, facet in pairs}
 
 
-def price(options: DraftOptions, places: Sequence[Place]) -> Price:
+def price(options: DraftOptions, places: Sequence[DraftPlace]) -> Price:
     """Return what one call a place takes; a reply that lists nothing is asked for again, twice at most."""
     read = sum(
         steering.tokens_of([text for _, text in place.task(options.kind).messages]) for place in places

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet, prefetch_related_objects
 from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
-from grading.item_lint import ItemMark, word_marks
+from grading.item_lint import LintMark, word_marks
 from grading.types import ItemKind
 from rubricweb.banks import drafting, secrecy
 from rubricweb.banks.draft_models import KINDS, Draft, DraftRequest, ImportanceSuggestion
@@ -46,7 +46,7 @@ class DraftRow:
     subtopic: str
     near: SimilarText | None
     """The item of the bank, or the earlier draft, that says much the same."""
-    marks: tuple[ItemMark, ...] = ()
+    marks: tuple[LintMark, ...] = ()
     """What its words show to be wrong with it."""
     is_open: bool = False
     """Somebody edits it: a refreshed list leaves the row alone."""
@@ -96,7 +96,7 @@ class DraftInbox:
 
     @property
     def marked(self) -> list[DraftRow]:
-        """The rows that repeat another wording, or whose words show a fault."""
+        """Return the rows that repeat another wording, or whose words show a fault."""
         return [row for row in self.rows if row.is_marked]
 
     @property
@@ -154,7 +154,7 @@ def inbox(
     return DraftInbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
 
 
-def _marks(draft: Draft, names: Mapping[str, str]) -> tuple[ItemMark, ...]:
+def _marks(draft: Draft, names: Mapping[str, str]) -> tuple[LintMark, ...]:
     request = draft.request
     about = [request.topic.text, names.get(request.facet_id, "")]
     return tuple(word_marks(draft.text, ItemKind(request.kind), about))

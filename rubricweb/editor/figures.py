@@ -9,7 +9,7 @@ import numpy as np
 from django import forms
 from django.core.validators import MaxValueValidator
 
-from grading.item_lint import ItemMark, coverage_marks, word_marks
+from grading.item_lint import LintMark, coverage_marks, word_marks
 from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, USUAL_MIN_GRADE, ItemKind, Ratings
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
@@ -140,25 +140,23 @@ class FiguredRow(banks.ItemRow):
     """The texts of the topic and the subtopic."""
 
     @property
-    def marks(self) -> list[ItemMark]:
-        """What its words, and the grades that the reader may see, show to be wrong with it."""
+    def marks(self) -> list[LintMark]:
+        """Return what its words, and the grades that the reader may see, show to be wrong."""
         item = self.item
         if item.is_retired:
             return []
         marks = word_marks(str(item), ItemKind(item.kind), self.about)
         if figures := self.figures:
-            ratings = np.repeat(COLUMNS, figures.counts)
-            unseen = np.full(figures.hidden, MISSING)
-            marks += coverage_marks(np.concatenate([ratings, unseen]), min_grade=figures.min_grade)
+            ratings = np.repeat((*COLUMNS, MISSING), (*figures.counts, figures.hidden))
+            marks += coverage_marks(ratings, min_grade=figures.min_grade)
         return marks
 
     @property
     def tags(self) -> str:
         """Return what the chips above the list find it by."""
-        has: dict[str, object] = {"secret": self.item.is_secret}
+        has: dict[str, object] = {"secret": self.item.is_secret, "weak": self.marks}
         if figures := self.figures:
             has |= {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
-        has["weak"] = self.marks
         return " ".join(tag for tag, is_so in has.items() if is_so)
 
 

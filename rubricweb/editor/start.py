@@ -78,7 +78,7 @@ class StartForm(forms.Form):
 
     @property
     def options(self) -> DraftOptions:
-        """What is chosen, or offered first."""
+        """Return what is chosen, or offered first."""
         self.is_valid()
         offered = next(iter(dict(self.fields["model"].choices)), "")  # type: ignore[attr-defined]
         backend, _, llm = str(self.cleaned_data.get("model", offered)).partition("|")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.item_lint import ItemMark, coverage_marks, word_marks
+from grading.item_lint import LintMark, coverage_marks, word_marks
 from grading.types import MISSING
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Subtopic
@@ -20,7 +20,7 @@ class WeakItem:
 
     item: EvidenceItem
     topic_id: int
-    marks: tuple[ItemMark, ...]
+    marks: tuple[LintMark, ...]
 
 
 def weak_items(bank: Bank, topics: Sequence[TopicEvidence]) -> list[WeakItem]:
