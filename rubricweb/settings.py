@@ -97,6 +97,7 @@ KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
     "rubricweb.webhooks.kind.Deliveries",
     "rubricweb.banks.kind.Drafting",
+    "rubricweb.banks.kind.CollectionDrafting",
     "rubricweb.grades.engine.kind.Grading",
     "rubricweb.graders.dry_runs.DryRuns",
     "rubricweb.imports.kind.ImportKind",
@@ -114,6 +115,7 @@ KINDS_OF_WORK = [
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
     "rubricweb.banks.kind.LISTING",
+    "rubricweb.banks.kind.JOBS",
     "rubricweb.imports.kind.LISTING",
     "rubricweb.systems.kind.LISTING",
     "rubricweb.support.kind.LISTING",
@@ -237,10 +239,7 @@ OPENAI_API_KEY = production.secret(
 BATCH_FOLDER = rubric.str("BATCH_FOLDER", "")
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
-    "django.contrib.auth.backends.ModelBackend",
-]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

@@ -9,6 +9,7 @@ from rubricweb.api.resources import (
     assessment,
     banks,
     corpus,
+    drafts,
     grades,
     human_labels,
     imports,
@@ -24,6 +25,7 @@ V1 = "api/v1/"
 ONE = f"{V1}collections/<slug:slug>/"
 TOPIC = f"{ONE}topics/<int:topic_id>/"
 BANK = f"{ONE}banks/<int:bank_id>/"
+DRAFTING = f"{BANK}drafting/<int:draft_job_id>/"
 FLAG = f"{ONE}flags/<int:flag_id>/"
 CAMPAIGN = f"{ONE}campaigns/<int:campaign_id>/"
 WEBHOOK = f"{ONE}webhooks/<int:webhook_id>/"
@@ -55,6 +57,10 @@ urlpatterns = [
     path(f"{BANK}items/<int:item_id>/history/", banks.History.as_view(), name="item-history"),
     path(f"{BANK}items/<int:item_id>/what-if/", banks.ItemWhatIf.as_view(), name="what-if"),
     path(f"{BANK}impact/", banks.ItemImpact.as_view(), name="impact"),
+    path(f"{BANK}drafting/", drafts.DraftJobs.as_view(), name="draft-jobs"),
+    path(f"{BANK}drafting/plan/", drafts.DraftPlan.as_view(), name="draft-plan"),
+    path(DRAFTING, drafts.DraftJobResource.as_view(), name="draft-job"),
+    path(f"{DRAFTING}<slug:steer>/", drafts.DraftSteering.as_view(), name="draft-job-steer"),
     path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
     path(f"{ONE}graders/", grades.Graders.as_view(), name="graders"),
     path(f"{ONE}grades/", grades.Grades.as_view(), name="grades"),

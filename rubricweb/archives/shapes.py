@@ -294,6 +294,7 @@ JSON: dict[str, Check] = {
     "arena.JudgedPair.result": fits(PairJudgment),
     "arena.Reason.tags": fits(list[Reason.Tag]),
     "banks.BankTopic.foreign": fits(_by((*BY_NAME, KEPT), list[dict[str, Any]])),
+    "banks.DraftChunk.replies": fits(dict[str, list[str]]),
     "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),
     "banks.ItemSource.spans": fits(list[tuple[Count, Count]]),
     "graders.CalibrationCard.items": fits(list[tuple[str, str]]),

@@ -19,7 +19,7 @@ from rubricweb.api.tokens import make_token
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
 from rubricweb.arena.models import Battle, FreshAnswer, JudgedPair, JudgeJob, Question, Vote
-from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
@@ -153,6 +153,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
         bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
     )
     draft = Draft.objects.create(request=request, text="Leaves turn red")
+    drafting = _drafting(bank, topic)
     return (
         {
             "slug": collection.slug,
@@ -179,6 +180,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
             "number": name_version(bank, name="First", by=viewer).number,
             "draft_id": draft.pk,
             "request_id": request.pk,
+            "draft_job_id": drafting.pk,
             "suggestion_id": ImportanceSuggestion.objects.create(
                 request=request, item=item, text="x", importance="vital"
             ).pk,
@@ -203,6 +205,15 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
         | _supported(collection)
         | {"card_id": make_card(bank, config, by=organizer).pk}
     )
+
+
+def _drafting(bank, topic) -> DraftJob:
+    """A job that drafted for one topic."""
+    job = DraftJob.objects.create(
+        bank=bank, kind="nugget", backend="hf_seq2seq", llm="x", most_calls=2, calls=1, total=1, state="done"
+    )
+    DraftChunk.objects.create(job=job, topic=topic, number=0, size=1, done=1, state="done")
+    return job
 
 
 def _made_here(collection: Collection, topic) -> None:
