@@ -62,6 +62,7 @@ VERBS: dict[str, dict[str, str]] = {
         "export_bank": "a rubric in any dialect",
         "export_run": "a run's answers or its ranking",
         "export_topics": "the topics in any format",
+        "export_passages": "the passages, or one of each group of near-duplicates",
         "export_support": "labels of support, scores, ranks, agreement",
         "export_assessments": "assessments of reports, as DRAGUN has them",
         "export_battles": "votes as battles of an arena",

@@ -53,6 +53,8 @@ class Passage(TypedDict):
     title: str
     url: str
     headings: str
+    start_char: int | None
+    end_char: int | None
     text: str
 
 

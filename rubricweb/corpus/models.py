@@ -42,9 +42,7 @@ class Collection(models.Model):
     answers_by = models.CharField(max_length=64, blank=True, default="")
     """The fingerprint of the grader whose extracted answers are verified; empty for the grader itself."""
     default_grader = models.CharField(max_length=64, blank=True, default="")
-    """The fingerprint of the grader that pages show by default; empty until grades are imported, a second
-    grader starts, or an organizer chooses.
-    """
+    """The fingerprint of the grader that pages show; empty until grades come in or somebody chooses."""
     pool_rule = models.JSONField(default=dict, blank=True)
     """How deep runs are pooled, as `pooling.PoolRule` writes it; empty where files say what is pooled."""
     stamp = models.PositiveBigIntegerField(default=new_stamp)
@@ -196,6 +194,9 @@ class Passage(models.Model):
     url = models.TextField(blank=True, default="")
     headings = models.TextField(blank=True, default="")
     """One a line, from the document's to the passage's own."""
+    start_char = models.PositiveIntegerField(null=True, blank=True)
+    """The first character of a segment in its document, from 0; `end_char` is the one after its last."""
+    end_char = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         constraints = (

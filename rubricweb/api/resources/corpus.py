@@ -113,6 +113,10 @@ class PassageDocument(serializers.Serializer[Passage]):
     title = serializers.CharField()
     url = serializers.CharField()
     headings = serializers.CharField(help_text="One a line.")
+    start_char = serializers.IntegerField(
+        allow_null=True, help_text="The first character of a segment in its document, from 0."
+    )
+    end_char = serializers.IntegerField(allow_null=True, help_text="The character after its last.")
     text = serializers.CharField()
 
 

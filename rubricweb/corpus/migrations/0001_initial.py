@@ -135,6 +135,8 @@ class Migration(migrations.Migration):
                 ("title", models.TextField(blank=True, default="")),
                 ("url", models.TextField(blank=True, default="")),
                 ("headings", models.TextField(blank=True, default="")),
+                ("start_char", models.PositiveIntegerField(blank=True, null=True)),
+                ("end_char", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "collection",
                     models.ForeignKey(
