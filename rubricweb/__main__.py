@@ -32,6 +32,7 @@ VERBS: dict[str, dict[str, str]] = {
         "make_run": "make a run: search, rerank, answer",
         "whole_answers": "add a run of the whole answers of another",
         "pool": "pool judged passages and first ranks",
+        "topic_attributes": "have a model score what the topics are like",
         "sample_topics": "draw topics that differ most",
         "find_near_duplicates": "mark passages that are nearly the same",
     },

@@ -96,6 +96,7 @@ INSTALLED_APPS = [
 # What rooms give to rooms below them, by dotted path: imported on first use.
 KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
+    "rubricweb.corpus.attribute_jobs.AttributeScores",
     "rubricweb.webhooks.kind.Deliveries",
     "rubricweb.banks.kind.Drafting",
     "rubricweb.grades.engine.kind.Grading",
@@ -113,6 +114,7 @@ KINDS_OF_WORK = [
 ]
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
+    "rubricweb.corpus.attribute_jobs.LISTING",
     "rubricweb.banks.kind.LISTING",
     "rubricweb.imports.kind.LISTING",
     "rubricweb.systems.kind.LISTING",

@@ -37,6 +37,7 @@ class Topic(TypedDict):
     narrative: str
     background: str
     attributes: Any
+    attribute_sources: Any
     position: int
 
 

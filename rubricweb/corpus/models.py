@@ -138,7 +138,9 @@ class Topic(models.Model):
     """The longest response; `limit_characters` in characters."""
     limit_characters = models.PositiveIntegerField(null=True, blank=True)
     attributes = models.JSONField(default=dict, blank=True)
-    """Categories and scores of the topic by their names."""
+    """Categories and scores of the topic by their names, from files and people."""
+    attribute_sources = models.JSONField(default=dict, blank=True)
+    """By attribute what a model says of it, and whether a person decided: see `topic_attributes`."""
     foreign = models.JSONField(null=True, blank=True)
     """The topic's JSON object as its file has it; None for topics of TSV."""
     position = models.PositiveIntegerField()
@@ -199,9 +201,9 @@ class Passage(models.Model):
     end_char = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection"),
-        )
+        constraints = [
+            models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection")
+        ]
 
     def __str__(self) -> str:
         return self.doc_id
@@ -217,9 +219,9 @@ class Pooled(models.Model):
     class Meta:
         ordering = ("position",)
         verbose_name_plural = "pooled"
-        constraints = (
-            models.UniqueConstraint(fields=("topic", "passage"), name="passage_pooled_once_a_topic"),
-        )
+        constraints = [
+            models.UniqueConstraint(fields=("topic", "passage"), name="passage_pooled_once_a_topic")
+        ]
 
     def __str__(self) -> str:
         return f"passage {self.passage_id} of topic {self.topic_id}"

@@ -67,6 +67,9 @@ class TopicSerializer(serializers.Serializer[Topic]):
     narrative = serializers.CharField()
     background = serializers.CharField()
     attributes = serializers.JSONField()
+    attribute_sources = serializers.JSONField(
+        help_text="By attribute what a model says (model, llm, prompt_id), and by: person where one decided."
+    )
     position = serializers.IntegerField()
 
 

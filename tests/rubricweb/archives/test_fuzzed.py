@@ -220,6 +220,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
     for name in ("limits", "retry"):
         known[f"support:{name} job_id"] = supported
+    known["corpus:attributes-limits job_id"] = pk(collection.attribute_jobs)
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
     return known | {"grades:steer job_id": supported}
