@@ -15,7 +15,6 @@ from rubricweb.jobs.steering import Limits
 from rubricweb.systems import actions
 from rubricweb.systems.kind import SystemPrice, price
 
-
 CALLS = "of the model; default: twice what is expected, needed where the model has no price"
 
 
