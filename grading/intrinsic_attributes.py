@@ -48,7 +48,8 @@ PROMPT = ChatPrompt(
     template=(
         "Score what the question below is like, each attribute from 0 (not at all) to 10 (very much):\n"
         + "\n".join(f"- {name}: {meaning}" for name, meaning in MEANINGS.items())
-        + "\n\nQuestion: {query_text}\n\nRespond with a JSON object only, which has a whole number for each of: "
+        + "\n\nQuestion: {query_text}\n\n"
+        + "Respond with a JSON object only, which has a whole number for each of: "
         + ", ".join(MEANINGS)
         + "."
     ),

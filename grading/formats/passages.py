@@ -188,9 +188,9 @@ def _details(raw: _Json) -> dict[str, Any]:
     return details
 
 
-def _places(raw: _Json) -> dict[str, int | None]:
+def _places(raw: _Json) -> dict[str, Any]:
     """Return start and end of a segment, None where the object does not say."""
-    places: dict[str, int | None] = {}
+    places: dict[str, Any] = {}
     for key in PLACES:
         value = raw.get(key)
         is_place = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_PLACE

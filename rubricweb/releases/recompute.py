@@ -36,15 +36,20 @@ def main(folder: Path) -> int:
     for path in sorted(folder.glob("boards/*.json")):
         board = json.loads(path.read_text(encoding="utf-8"))
         if reason := why_not(board, folder):
-            print(f"{path.name}: not recomputed, {reason}")
+            say(f"{path.name}: not recomputed, {reason}")
             continue
         scores = cover(board, read_items(bank_file(board, folder), board["kinds"]), folder, rankings)
         wrong = [row for row in board["rows"] if abs(scores[row["run_tag"]] - row["score"]) > CLOSE]
         differing += len(wrong)
-        print(f"{path.name}: {len(board['rows']) - len(wrong)} of {len(board['rows'])} scores agree")
+        say(f"{path.name}: {len(board['rows']) - len(wrong)} of {len(board['rows'])} scores agree")
         for row in wrong:
-            print(f"  {row['run_tag']}: {row['score']} in the release, {scores[row['run_tag']]} recomputed")
+            say(f"  {row['run_tag']}: {row['score']} in the release, {scores[row['run_tag']]} recomputed")
     return 1 if differing else 0
+
+
+def say(line: str) -> None:
+    """Print a line."""
+    sys.stdout.write(f"{line}\n")
 
 
 def why_not(board: dict[str, Any], folder: Path) -> str:

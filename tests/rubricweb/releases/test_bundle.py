@@ -247,7 +247,8 @@ def test_the_script_of_a_release_recomputes_its_boards(made, collection, release
     (path,) = (tmp_path / "unpacked").glob("boards/*.json")
     path.write_text(path.read_text().replace('"score": 0.25,', '"score": 0.75,'))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "2 of 4 scores agree\n  first: 0.75 in the release, 0.25" in done.stdout
+    assert done.returncode == 1
+    assert "2 of 4 scores agree\n  first: 0.75 in the release, 0.25" in done.stdout
     assert "boards/recompute.py" not in released(collection), (
         "without runs there is nothing to recompute from"
     )
