@@ -145,7 +145,6 @@ KEPT_REPLIES = ["rubricweb.grades.replies.rated_cells", "rubricweb.review.flags.
 """Rules for cells whose replies are never dropped."""
 ON_LEAVING = ["rubricweb.archives.actions.give_back"]
 """Functions that give back what a person held, called with the person and the collection, or None for all."""
-
 MIDDLEWARE = [
     "rubricweb.core.middleware.Streaming",
     "rubricweb.jobs.probes.Probes",

@@ -167,7 +167,7 @@ class AttributeScores(ChunkKind[AttributeChunk]):
         chunk = AttributeChunk.objects.select_related(*self.related).get(pk=lease.work.pk)
         if chunk.job.state not in Job.WORKED_ON:
             raise Stopping
-        reply = _Reply(chunk.reply) if chunk.reply else _asked(chunk)
+        reply = _Reply(chunk.reply) if chunk.reply else _reply_of(chunk)
         try:
             if reply.problem:
                 raise ParseFailure(reply.problem)
@@ -188,7 +188,7 @@ class AttributeScores(ChunkKind[AttributeChunk]):
         events.publish(job.collection.channel, "progress")
 
 
-def _asked(chunk: AttributeChunk) -> _Reply:
+def _reply_of(chunk: AttributeChunk) -> _Reply:
     """Ask the model, and keep its reply even if the lease is lost: it was paid for. Raises CannotRun."""
     job = chunk.job
     options = options_of_writer(job.collection, job.backend, job.llm)

@@ -201,9 +201,9 @@ class Passage(models.Model):
     end_char = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection")
-        ]
+        constraints = (
+            models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection"),
+        )
 
     def __str__(self) -> str:
         return self.doc_id
@@ -219,9 +219,9 @@ class Pooled(models.Model):
     class Meta:
         ordering = ("position",)
         verbose_name_plural = "pooled"
-        constraints = [
-            models.UniqueConstraint(fields=("topic", "passage"), name="passage_pooled_once_a_topic")
-        ]
+        constraints = (
+            models.UniqueConstraint(fields=("topic", "passage"), name="passage_pooled_once_a_topic"),
+        )
 
     def __str__(self) -> str:
         return f"passage {self.passage_id} of topic {self.topic_id}"
@@ -324,9 +324,7 @@ class Response(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="responses")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="responses")
     sentences = models.JSONField()
-    """In order: {"text": …, "citations": […]}; a citation is [doc id, score or null], and citations are null
-    where the file does not say.
-    """
+    """In order: {"text": …, "citations": [[doc id, score or null], …] or null where the file does not say}."""
     references = models.JSONField(null=True, blank=True)
     """Doc ids; null where the file has no list."""
     documents = models.JSONField(default=dict, blank=True)

@@ -60,11 +60,11 @@ def listed_topic(topic: Topic) -> ListedTopic:
     """Return the topic with its category and its eight scores."""
     says = attribute_jobs.model_scores(topic)
 
-    def shown(name: str) -> ShownScore:
+    def score_of(name: str) -> ShownScore:
         is_by_person = topic.attribute_sources.get(name, {}).get("by") == PERSON
         return ShownScore(name, topic.attributes.get(name), says.get(name), is_by_person)
 
-    return ListedTopic(topic, shown(CATEGORY), tuple(map(shown, MEANINGS)))
+    return ListedTopic(topic, score_of(CATEGORY), tuple(map(score_of, MEANINGS)))
 
 
 class AskForm(forms.Form):
@@ -110,10 +110,10 @@ class AttributesForm(forms.Form):
     @property
     def values(self) -> dict[str, Value | None]:
         """Return what the valid form says of the fields that were sent; whole numbers as such."""
-        sent = {name: value for name, value in self.cleaned_data.items() if name in self.data}
+        submitted = {name: value for name, value in self.cleaned_data.items() if name in self.data}
         return {
             name: int(value) if isinstance(value, float) and value.is_integer() else value
-            for name, value in ((name, None if value == "" else value) for name, value in sent.items())
+            for name, value in ((name, None if value == "" else value) for name, value in submitted.items())
         }
 
 
