@@ -324,7 +324,7 @@ class Response(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="responses")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="responses")
     sentences = models.JSONField()
-    """In order: {"text": …, "citations": [[doc id, score or null], …] or null where the file does not say}."""
+    """In order: {"text": …, "citations": [[doc id, score or null], …] or null where the file says none}."""
     references = models.JSONField(null=True, blank=True)
     """Doc ids; null where the file has no list."""
     documents = models.JSONField(default=dict, blank=True)
