@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg, Model, QuerySet
 from django.db.models.functions import Length
 from django.urls import reverse
 
@@ -30,7 +30,7 @@ from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.jobs.progress import Price, rate_of, seconds_for
 from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, Limits, cost
 
 REPLY_TOKENS = 70
@@ -39,7 +39,7 @@ PERSON = "person"
 Value = str | int | float
 
 
-class NothingToAsk(Exception):
+class AllTopicsScored(Exception):
     """The model has scored every topic that has a text."""
 
 
@@ -66,7 +66,7 @@ def _price(collection: Collection, writer: Writer, calls: int) -> Price:
     return Price(
         cells=calls,
         tokens=round(read + written),
-        seconds=(calls / rate * UNSURE[0], calls / rate * UNSURE[1]) if rate else None,
+        seconds=seconds_for(calls, rate),
         dollars=cost(writer.backend, writer.llm, read, written),
     )
 
@@ -78,10 +78,10 @@ def expected_cost(price: Price) -> ExpectedCost:
 
 @transaction.atomic
 def start(collection: Collection, writer: Writer, *, limits: Limits, by: User | None) -> AttributeJob:
-    """Have workers ask the model about the topics it has not scored. Raises NothingToAsk."""
+    """Have workers ask the model about the topics it has not scored. Raises AllTopicsScored."""
     topics = missing(collection, writer)
     if not topics:
-        raise NothingToAsk(f"{writer.llm} has scored every topic that has a text.")
+        raise AllTopicsScored(f"{writer.llm} has scored every topic that has a text.")
     job = AttributeJob.objects.create(
         collection=collection,
         backend=writer.backend,
@@ -99,14 +99,6 @@ def start(collection: Collection, writer: Writer, *, limits: Limits, by: User | 
     audit.record("attributes of topics asked of a model", collection, by=by, detail=str(job))
     events.publish_on_commit(collection.channel, "progress")
     return job
-
-
-@transaction.atomic
-def change_limits(job: AttributeJob, limits: Limits, *, by: User | None) -> AttributeJob:
-    """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
-    audit.record("limits changed", job.collection, by=by, detail=f"{job}: {limits.text}")
-    events.publish_on_commit(job.collection.channel, "progress")
-    return steering.change_limits(job, limits)
 
 
 @transaction.atomic
@@ -148,7 +140,7 @@ def model_scores(topic: Topic) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class _TopicReply:
     text: str
     problem: str = ""
     """Why the model gave no answer; empty where it gave one."""
@@ -161,13 +153,16 @@ class AttributeScores(ChunkKind[AttributeChunk]):
     job_related = ("collection",)
     activity = "scoring of topics"
 
+    def audited(self, job: AttributeJob) -> tuple[Model, str]:
+        return job.collection, str(job)
+
     def run(self, lease: Lease[AttributeChunk]) -> None:
         """Score one topic. Raises what `Kind.run` does, and what models raise."""
         began = time.monotonic()
         chunk = AttributeChunk.objects.select_related(*self.related).get(pk=lease.work.pk)
         if chunk.job.state not in Job.WORKED_ON:
             raise Stopping
-        reply = _Reply(chunk.reply) if chunk.reply else _reply_of(chunk)
+        reply = _TopicReply(chunk.reply) if chunk.reply else _reply_of(chunk)
         try:
             if reply.problem:
                 raise ParseFailure(reply.problem)
@@ -188,7 +183,7 @@ class AttributeScores(ChunkKind[AttributeChunk]):
         events.publish(job.collection.channel, "progress")
 
 
-def _reply_of(chunk: AttributeChunk) -> _Reply:
+def _reply_of(chunk: AttributeChunk) -> _TopicReply:
     """Ask the model, and keep its reply even if the lease is lost: it was paid for. Raises CannotRun."""
     job = chunk.job
     options = options_of_writer(job.collection, job.backend, job.llm)
@@ -200,11 +195,11 @@ def _reply_of(chunk: AttributeChunk) -> _Reply:
         thinking=Thinking.of(options),
     )
     try:
-        reply = _Reply(llm.complete(question(chunk.topic.text)))
+        reply = _TopicReply(llm.complete(question(chunk.topic.text)))
     except NoReply as error:
         if not error.is_of_prompt:
             raise
-        reply = _Reply(error.raw, str(error))
+        reply = _TopicReply(error.raw, str(error))
     AttributeChunk.objects.filter(pk=chunk.pk).update(reply=reply.text)
     return reply
 

@@ -25,6 +25,7 @@ from rubricweb.corpus.attribute_jobs import LISTING, PERSON, Value
 from rubricweb.corpus.derived_models import AttributeJob
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
+from rubricweb.jobs import steering
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.steering import LimitsForm
@@ -45,18 +46,18 @@ class ShownScore:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTopic:
+class TopicWithScores:
     topic: Topic
     category: ShownScore
     scores: tuple[ShownScore, ...]
 
     @property
     def waits(self) -> dict[str, float]:
-        """The model's scores of attributes that nobody has decided."""
+        """Return the model's scores of attributes that nobody has decided."""
         return {row.name: row.model for row in self.scores if row.value is None and row.model is not None}
 
 
-def listed_topic(topic: Topic) -> ListedTopic:
+def listed_topic(topic: Topic) -> TopicWithScores:
     """Return the topic with its category and its eight scores."""
     says = attribute_jobs.model_scores(topic)
 
@@ -64,10 +65,10 @@ def listed_topic(topic: Topic) -> ListedTopic:
         is_by_person = topic.attribute_sources.get(name, {}).get("by") == PERSON
         return ShownScore(name, topic.attributes.get(name), says.get(name), is_by_person)
 
-    return ListedTopic(topic, score_of(CATEGORY), tuple(map(score_of, MEANINGS)))
+    return TopicWithScores(topic, score_of(CATEGORY), tuple(map(score_of, MEANINGS)))
 
 
-class AskForm(forms.Form):
+class ScoringModelForm(forms.Form):
     """Which model scores the topics."""
 
     backend = forms.ChoiceField(label="Runs by")
@@ -124,7 +125,7 @@ def topic_attributes(request: HtmxRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     submitted = request.POST if request.method == "POST" else request.GET
-    form = AskForm(submitted if "llm" in submitted else None, auto_id="ask_%s")
+    form = ScoringModelForm(submitted if "llm" in submitted else None, auto_id="ask_%s")
     form.offer(collection)
     context = _context(request, collection) | {"form": form}
     if not (form.is_bound and form.is_valid()):
@@ -160,7 +161,7 @@ def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     job = get_object_or_404(AttributeJob, pk=job_id, collection=collection)
     form = LimitsForm(attribute_jobs.job_cost(job), request.POST)
     if form.is_valid():
-        attribute_jobs.change_limits(job, form.limits, by=request.user)
+        steering.change_limits(job, form.limits, by=request.user)
     else:
         messages.error(request, "The limits are not numbers that a job can have; nothing has changed.")
     return redirect("corpus:topic-attributes", slug)
@@ -171,7 +172,7 @@ def _context(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     topics = collection.topics.order_by("position", "pk")
     page = Paginator(topics, PAGE_TOPICS).get_page(request.GET.get("page", 1))
     jobs = AttributeJob.objects.filter(collection=collection)
-    form = AskForm(auto_id="ask_%s")
+    form = ScoringModelForm(auto_id="ask_%s")
     form.offer(collection)
     context: dict[str, object] = {
         "collection": collection,

@@ -89,7 +89,7 @@ def test_a_limit_pauses_and_a_paid_reply_is_not_asked_again(collection, topics, 
     assert (job.state, job.calls) == (Job.State.PAUSED, 1)
     left = job.chunks.filter(state=AttributeChunk.State.QUEUED)
     left.filter(topic=topics["t2"]).update(reply=json.dumps(dict.fromkeys(MEANINGS, 2)))
-    job = work(attribute_jobs.change_limits(job, Limits(2), by=owner))
+    job = work(steering.change_limits(job, Limits(2), by=owner))
     assert (job.state, job.calls, len(scorer.asked)) == (Job.State.DONE, 2, 2)
     assert attribute_jobs.model_scores(fresh(topics["t2"]))["harmful"] == 2
 

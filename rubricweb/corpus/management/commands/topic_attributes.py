@@ -35,7 +35,7 @@ class Command(OperatorCommand):
         own = first_writer(collection)
         writer = Writer(options["backend"] or own.backend, options["llm"] or own.llm)
         expected = attribute_jobs.price(collection, writer)
-        self.stdout.write(f"{writer.llm}: {counted(expected.cells, 'call')}, {expected.words}")
+        self.stdout.write(f"{writer.llm}: {counted(expected.cells, 'call')}, {expected.text}")
         if options["price_only"]:
             return
         if expected.dollars is None and not options["most_calls"]:
@@ -43,6 +43,6 @@ class Command(OperatorCommand):
         limits = Limits(options["most_calls"] or MORE_THAN_EXPECTED * expected.cells, options["most_dollars"])
         try:
             job = attribute_jobs.start(collection, writer, limits=limits, by=None)
-        except attribute_jobs.NothingToAsk as error:
+        except attribute_jobs.AllTopicsScored as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"started: {job}, at most {counted(job.most_calls, 'call')}")
