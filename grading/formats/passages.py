@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
@@ -231,6 +232,13 @@ def unread_fields(entry: PassageEntry) -> list[str]:
     text_key = next((key for key in TEXT_KEYS if key in raw), "")
     read = {next((key for key in ID_KEYS if key in raw), ""), text_key, *_DETAILS, *PLACES}
     return [key for key in raw if key not in read]
+
+
+def counting_unread(entries: Iterable[PassageEntry], unread: Counter[str]) -> Iterator[PassageEntry]:
+    """Yield the entries, and count by name the fields that `unread_fields` lists."""
+    for entry in entries:
+        unread.update(unread_fields(entry))
+        yield entry
 
 
 def write_passages(path: Path, passages: Iterable[PassageEntry]) -> None:

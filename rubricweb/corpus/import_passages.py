@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, islice
@@ -20,8 +20,8 @@ from grading.formats.passages import (
     PLACES,
     TSV_WITH_HEADER,
     PassageEntry,
+    counting_unread,
     segmented,
-    unread_fields,
 )
 from rubricweb.core import database
 from rubricweb.core.database import LOOKED_UP
@@ -258,7 +258,7 @@ class PassageFileImporter:
         unread: Counter[str] = Counter()
         for (query_id, line), listed in groupby(file_format.read_chosen(path), key=_request):
             if query_id is None:
-                entries = _counting_unread(listed, unread)
+                entries = counting_unread(listed, unread)
                 self.passages.store(segmented(entries) if self.is_segmenting else entries, path=path)
             else:
                 self._pool(list(listed), at=FilePosition(path, line))
@@ -275,13 +275,6 @@ class PassageFileImporter:
             for place, entry in enumerate(candidates, start=1):
                 score = 1 / place if entry.score is None else entry.score
                 self.runs.rank(self.run_tag, topic, entry.doc_id, (place, score), at=at)
-
-
-def _counting_unread(entries: Iterable[PassageEntry], unread: Counter[str]) -> Iterator[PassageEntry]:
-    """Yield the entries, and count by name the fields of their objects that no column has."""
-    for entry in entries:
-        unread.update(unread_fields(entry))
-        yield entry
 
 
 def _request(entry: PassageEntry) -> tuple[str | None, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from django.conf import settings
 
 from grading.errors import BadFormat
 from grading.formats.ids import text_md5
-from grading.formats.passages import PassageEntry, read_passages, segmented, unread_fields
+from grading.formats.passages import PassageEntry, counting_unread, read_passages, segmented
 from grading.near_duplicates import find_near_duplicates, representative
 from grading.systems import retrieval
 from grading.systems.base import Source
@@ -68,7 +69,7 @@ def index_corpus(
     Raises BadName, BadFormat with file and line, and ValueError without passages or with an id twice.
     """
     paths, folder = tuple(files), corpus_folder(name)
-    unread: set[str] = set()
+    unread: Counter[str] = Counter()
 
     def documents() -> Iterable[PassageEntry]:
         return (entry for path in paths for entry in read_passages(path))
@@ -77,8 +78,8 @@ def index_corpus(
 
     def entries() -> Iterable[PassageEntry]:
         kept = (entry for entry in documents() if entry.doc_id not in redundant)
-        noted = (unread.update(unread_fields(entry)) or entry for entry in kept)
-        return segmented(noted) if is_segmenting else noted
+        counted = counting_unread(kept, unread)
+        return segmented(counted) if is_segmenting else counted
 
     count = 0
 
