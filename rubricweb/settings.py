@@ -95,6 +95,7 @@ INSTALLED_APPS = [
 # What rooms give to rooms below them, by dotted path: imported on first use.
 KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
+    "rubricweb.corpus.attribute_jobs.AttributeScores",
     "rubricweb.webhooks.kind.Deliveries",
     "rubricweb.banks.kind.Drafting",
     "rubricweb.banks.kind.CollectionDrafting",
@@ -114,6 +115,7 @@ KINDS_OF_WORK = [
 ]
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
+    "rubricweb.corpus.attribute_jobs.LISTING",
     "rubricweb.banks.kind.LISTING",
     "rubricweb.banks.kind.JOBS",
     "rubricweb.imports.kind.LISTING",
@@ -146,7 +148,6 @@ KEPT_REPLIES = ["rubricweb.grades.replies.rated_cells", "rubricweb.review.flags.
 """Rules for cells whose replies are never dropped."""
 ON_LEAVING = ["rubricweb.archives.actions.give_back"]
 """Functions that give back what a person held, called with the person and the collection, or None for all."""
-
 MIDDLEWARE = [
     "rubricweb.core.middleware.Streaming",
     "rubricweb.jobs.probes.Probes",

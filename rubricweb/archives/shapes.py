@@ -312,6 +312,7 @@ JSON: dict[str, Check] = {
     "corpus.Response.foreign": fits(dict[str, Any]),
     "corpus.Run.tags": fits(list[str]),
     "corpus.Topic.attributes": fits(dict[str, Any]),
+    "corpus.Topic.attribute_sources": fits(dict[str, dict[str, Any]]),
     "corpus.Topic.foreign": fits(dict[str, Any]),
     "grades.Draw.passages": fits(list[Key]),
     "grades.Draw.revisions": fits(list[Key]),

@@ -252,10 +252,16 @@ ONE_WAY = (
     OneWay(
         (
             *("release prompts", "release runs/runs.tsv", "release agreement", "release figures"),
-            *("release provenance", "release tex", "release README.md", "release manifest.json"),
+            *(
+                "release provenance",
+                "release tex",
+                "release py",
+                "release README.md",
+                "release manifest.json",
+            ),
             "release SHA256SUMS",
         ),
-        "Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance.",
+        "Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance, the script.",
     ),
 )
 """In the order of the page Share."""

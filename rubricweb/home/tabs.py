@@ -60,6 +60,13 @@ TABS = (
                 pages=("review:problems-search",),
             ),
             Screen(
+                "Attributes",
+                "corpus:topic-attributes",
+                roles.TO_EDIT_BANK,
+                "categories scores intrinsic diverse sample model",
+                pages=("corpus:attributes-",),
+            ),
+            Screen(
                 "History",
                 "editor:history",
                 keywords="versions ledger changes restore diff",

@@ -222,6 +222,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
     for name in ("limits", "retry"):
         known[f"support:{name} job_id"] = supported
+    known["corpus:attributes-limits job_id"] = pk(collection.attribute_jobs)
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
     known["arena:judge-limits job_id"] = pk(collection.judge_jobs)
