@@ -172,7 +172,8 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
     query = request.GET if submitted is None else submitted
     card = next((each for each in cards() if each.key == query.get("card")), card_of(collection))
     workers = monitor.workers().beats
-    form = grader_form(collection, card, workers, submitted if submitted is not None else _tried(query))
+    fields = submitted if submitted is not None else _tried(query)
+    form = grader_form(collection, card, workers, fields, preset=query.get("preset", ""))
     has_sent = form.is_bound and submitted is None
     context = {
         "collection": collection,

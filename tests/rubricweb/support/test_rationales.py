@@ -161,7 +161,7 @@ def test_the_page_shows_a_price_before_and_shares_after(sea, owner, grader, judg
     work(job)
     page = " ".join(client.get(GRADERS).text.split())
     assert "A claim not in the passage" in page
-    assert "33\u202f% <span class=\"muted small\">6\u202f% to 79\u202f%</span>" in page
+    assert '33 % <span class="muted small">6 % to 79 %</span>' in page
     assert client.get(CHECK, chosen).text.count("No claim is left") == 1
     assert client.get(CHECK, chosen | {"grader": 0}).status_code == 422
 
