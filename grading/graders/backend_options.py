@@ -357,7 +357,8 @@ class ReplyOptions(Options):
     constrained: bool = option(
         False,
         "The likeliest rating of the scale counts: a server that can (vLLM, llama.cpp) lets the model write "
-        "nothing else, of others the log-probabilities say it. For prompts whose reply is a number, or yes or no.",
+        "nothing else, of others the log-probabilities say it. For prompts whose reply is a number, or yes "
+        "or no.",
         fits=_asks_number,
     )
     on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)

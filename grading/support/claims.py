@@ -80,10 +80,10 @@ def claims(reply: str, question: str) -> tuple[Claim, ...]:
     of_question = set(normal(question).split())
     by_text: dict[str, Claim] = {}
     for sentence in _sentences(reply):
-        words = set(normal(sentence).split()) - _STOCK
-        if not words or only_rates(_NUMBER.sub(" ", sentence)):
+        terms = set(normal(sentence).split()) - _STOCK
+        if not terms or only_rates(_NUMBER.sub(" ", sentence)):
             continue
-        by_text.setdefault(sentence, Claim(sentence, text_md5(sentence), words <= of_question))
+        by_text.setdefault(sentence, Claim(sentence, text_md5(sentence), terms <= of_question))
     return tuple(by_text.values())
 
 
