@@ -64,8 +64,8 @@ class RationaleOutcome(StrEnum):
     UNCHECKED = "not checked"
 
 
-KNOWN = frozenset(RationaleOutcome) - {RationaleOutcome.UNCLEAR, RationaleOutcome.UNCHECKED}
-"""The outcomes that shares are of."""
+BY_LABELS = (RationaleOutcome.UNSUPPORTED, RationaleOutcome.PARTIAL, RationaleOutcome.SUPPORTED)
+"""The outcomes that labels of all claims decide."""
 
 
 def claims(reply: str, question: str) -> tuple[Claim, ...]:
@@ -90,8 +90,8 @@ def claims(reply: str, question: str) -> tuple[Claim, ...]:
 def outcome_of(rationale: Sequence[Claim], labels: Mapping[str, int]) -> RationaleOutcome:
     """Return the outcome by the labels of its claims, by md5; `FAILED` where a reply named none.
 
-    One claim that the passage does not hold decides, whatever the others are. Claims that restate the
-    question need no label.
+    Once all are labelled, one claim that the passage does not hold decides. Claims that restate the question
+    need no label.
 
     >>> made = claims("The moon pulls the sea. The sun does too.", "Why do tides rise?")
     >>> md5s = [claim.md5 for claim in made]
@@ -102,10 +102,10 @@ def outcome_of(rationale: Sequence[Claim], labels: Mapping[str, int]) -> Rationa
     if not checked:
         return RationaleOutcome.RESTATES
     stated = [labels.get(claim.md5) for claim in checked]
-    if Support.NONE in stated:
-        return RationaleOutcome.UNSUPPORTED
     if None in stated:
         return RationaleOutcome.UNCHECKED
+    if Support.NONE in stated:
+        return RationaleOutcome.UNSUPPORTED
     if FAILED in stated:
         return RationaleOutcome.UNCLEAR
     return RationaleOutcome.PARTIAL if Support.PARTIAL in stated else RationaleOutcome.SUPPORTED

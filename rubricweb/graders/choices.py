@@ -40,7 +40,7 @@ ASKED = {
 CPU_SERVER = "cpu-server"
 """The name of the preset in addresses."""
 CPU_SERVER_OPTIONS: Mapping[str, Value] = {"constrained": True, "concurrency": 4, "timeout_s": 600.0}
-"""What suits a server on processors, such as llama.cpp's: a token a rating, few calls at once, and patience."""
+"""What suits a server on processors, such as llama.cpp's: a token a rating, few calls at once, patience."""
 OF_A_HUB = re.compile(r"[\w.-]+/[\w.-]+")
 SERVER_SECONDS = 5.0
 

@@ -20,7 +20,7 @@ from grading.formats.ids import text_md5
 from grading.statistics.calibration import Estimate
 from grading.statistics.mean_intervals import wilson
 from grading.support import Support
-from grading.support.claims import KNOWN, Claim, RationaleOutcome, claims, outcome_of
+from grading.support.claims import BY_LABELS, Claim, RationaleOutcome, claims, outcome_of
 from grading.types import FAILED, Outcome, Purpose
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.matrices import StampedCache
@@ -80,25 +80,27 @@ class CheckedRationales:
     """The latest that asked for them."""
 
     @property
+    def asked_about(self) -> int:
+        """Return how many say something that the question does not."""
+        return self.sample - self.outcomes.get(RationaleOutcome.RESTATES, 0)
+
+    @property
     def checked(self) -> int:
-        return sum(self.outcomes.get(outcome, 0) for outcome in KNOWN)
-
-    @property
-    def open(self) -> int:
-        """Return how many have no outcome: not asked about, graded again since, or no label in a reply."""
-        return self.sample - self.checked
-
-    @property
-    def unsupported(self) -> Estimate:
-        return self._share(RationaleOutcome.UNSUPPORTED)
-
-    @property
-    def partial(self) -> Estimate:
-        return self._share(RationaleOutcome.PARTIAL)
+        """Return how many of these have all their claims labelled."""
+        return sum(self.outcomes.get(outcome, 0) for outcome in BY_LABELS)
 
     @property
     def restates(self) -> Estimate:
-        return self._share(RationaleOutcome.RESTATES)
+        """Return the share of the sample, which no model decides."""
+        return self._share(RationaleOutcome.RESTATES, self.sample)
+
+    @property
+    def unsupported(self) -> Estimate:
+        return self._share(RationaleOutcome.UNSUPPORTED, self.checked)
+
+    @property
+    def partial(self) -> Estimate:
+        return self._share(RationaleOutcome.PARTIAL, self.checked)
 
     @property
     def as_json(self) -> dict[str, object]:
@@ -109,16 +111,17 @@ class CheckedRationales:
             "llm": self.judge.llm,
             "prompt": self.judge.prompt_id,
             "sample": self.sample,
+            "asked_about": self.asked_about,
             "checked": self.checked,
             "unsupported": self.unsupported.as_json,
             "partial": self.partial.as_json,
             "restates": self.restates.as_json,
         }
 
-    def _share(self, outcome: RationaleOutcome) -> Estimate:
-        """Return the share of the checked rationales, with Wilson's interval; NaN without any."""
+    def _share(self, outcome: RationaleOutcome, of: int) -> Estimate:
+        """Return the share with Wilson's interval; NaN of none."""
         count = self.outcomes.get(outcome, 0)
-        return Estimate(count / self.checked if self.checked else float("nan"), wilson(count, self.checked))
+        return Estimate(count / of if of else float("nan"), wilson(count, of))
 
 
 _orders: StampedCache[tuple[int, int, int], tuple[int, ...]] = StampedCache(CACHED_ORDERS)

@@ -74,10 +74,13 @@ class RationalesDocument(serializers.Serializer[CheckedRationales]):
     llm = serializers.CharField(source="judge.llm")
     prompt = serializers.CharField(source="judge.prompt_id")
     sample = serializers.IntegerField(help_text="Rationales drawn at random.")
-    checked = serializers.IntegerField(help_text="How many of them have an outcome.")
-    unsupported = ShareDocument(source="unsupported.as_json", help_text="A claim is not in the passage.")
-    partial = ShareDocument(source="partial.as_json", help_text="A claim is there in part.")
-    restates = ShareDocument(source="restates.as_json", help_text="Only restates the question.")
+    asked_about = serializers.IntegerField(help_text="Those that do more than restate the question.")
+    checked = serializers.IntegerField(help_text="Of these, those with all claims labelled.")
+    unsupported = ShareDocument(
+        source="unsupported.as_json", help_text="Of the checked ones: a claim is not in the passage."
+    )
+    partial = ShareDocument(source="partial.as_json", help_text="Of the checked ones: a claim is so in part.")
+    restates = ShareDocument(source="restates.as_json", help_text="Of the sample: restate the question.")
 
 
 class Rationales(Resource):

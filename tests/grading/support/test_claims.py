@@ -55,6 +55,7 @@ def test_a_rationale_that_gives_the_question_back_needs_no_model():
     [
         ((Support.FULL, Support.NONE), RationaleOutcome.UNSUPPORTED),
         ((FAILED, Support.NONE), RationaleOutcome.UNSUPPORTED),
+        ((Support.NONE,), RationaleOutcome.UNCHECKED),
         ((Support.FULL, Support.PARTIAL), RationaleOutcome.PARTIAL),
         ((Support.FULL, Support.FULL), RationaleOutcome.SUPPORTED),
         ((Support.FULL, FAILED), RationaleOutcome.UNCLEAR),

@@ -96,8 +96,8 @@ def test_each_claim_is_asked_once_beside_its_passage(sea, owner, grader, judge):
     assert "Passage: The moon lifts the tides." in "".join(judge.asked)
     assert outcomes(sea) == EVERY
     (row,) = checked_rationales(sea)
-    assert (row.sample, row.checked, row.unsupported.value) == (3, 3, pytest.approx(1 / 3))
-    assert (round(row.unsupported.interval.low, 3), round(row.unsupported.interval.high, 3)) == (0.061, 0.792)
+    assert (row.sample, row.asked_about, row.checked, row.unsupported.value) == (3, 2, 2, 0.5)
+    assert (round(row.restates.interval.low, 3), round(row.restates.interval.high, 3)) == (0.061, 0.792)
     with pytest.raises(actions.NothingToAsk):
         start(sea, owner, grader)
     assert [rater.name for rater in raters(sea)] == ["People"], "labels of claims are none of citations"
@@ -186,9 +186,9 @@ def test_the_command_says_the_price_starts_and_prints_the_shares(sea, owner, gra
     assert not SupportJob.objects.exists()
     assert "at most 4 calls" in command(*chosen)
     work(SupportJob.objects.get())
-    assert "3 of 3 checked by m: a claim not in the passage 33% (6% to 79%)" in command()
+    assert "33% (6% to 79%) of 3 reasons restate the question; of the others 2 of 2" in command()
     (row,) = json.loads(command("--json"))["rationales"]
-    assert (row["grader"], row["checked"]) == (grader.fingerprint, 3)
+    assert (row["grader"], row["checked"], row["partial"]["low"]) == (grader.fingerprint, 2, 0)
     assert "Nothing to ask" in command(*chosen)
     with pytest.raises(CommandError, match="no grader 0 that gave reasons; there are: "):
         command("--grader", "0")
@@ -204,5 +204,5 @@ def test_the_api_has_the_shares(sea, owner, grader, judge, client_of):
     answer = client_of(owner).get("/api/v1/collections/autumn/graders/rationales/")
     (row,) = answer.json()
     assert row["llm"] == "m"
-    assert row["unsupported"] == {"value": pytest.approx(1 / 3), "low": pytest.approx(0.0615, abs=1e-3),
+    assert row["restates"] == {"value": pytest.approx(1 / 3), "low": pytest.approx(0.0615, abs=1e-3),
                                   "high": pytest.approx(0.7923, abs=1e-3)}  # fmt: skip

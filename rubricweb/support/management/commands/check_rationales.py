@@ -100,13 +100,10 @@ def _in_words(asking: Asking, expected: Price) -> str:
 
 
 def _line(row: CheckedRationales) -> str:
-    shares = (
-        ("a claim not in the passage", row.unsupported),
-        ("in part", row.partial),
-        ("restates the question", row.restates),
-    )
-    stated = ", ".join(f"{name} {_share(estimate)}" for name, estimate in shares)
-    return f"{row.grader}: {row.checked} of {row.sample} checked by {row.judge.llm}: {stated}"
+    restate = f"{_share(row.restates)} of {row.sample} reasons restate the question"
+    checked = f"of the others {row.checked} of {row.asked_about} are checked by {row.judge.llm}"
+    shares = f"{_share(row.unsupported)} have a claim not in the passage, {_share(row.partial)} one in part"
+    return f"{row.grader}: {restate}; {checked}: {shares}"
 
 
 def _share(estimate: Estimate) -> str:
