@@ -44,7 +44,7 @@ not no any all only aspect aspects topic query subject
 _STOCK = frozenset(normal(_PRAISE).split())
 
 
-class Claim(NamedTuple):
+class RationaleClaim(NamedTuple):
     """A sentence of a rationale that says more than how good the passage is."""
 
     text: str
@@ -68,7 +68,7 @@ BY_LABELS = (RationaleOutcome.UNSUPPORTED, RationaleOutcome.PARTIAL, RationaleOu
 """The outcomes that labels of all claims decide."""
 
 
-def claims(reply: str, question: str) -> tuple[Claim, ...]:
+def claims(reply: str, question: str) -> tuple[RationaleClaim, ...]:
     """Return the claims of a reply in their order, each once; none where it only rates.
 
     >>> reply = "5: The answer is highly relevant. The passage says that the moon pulls the sea."
@@ -78,16 +78,16 @@ def claims(reply: str, question: str) -> tuple[Claim, ...]:
     [True]
     """
     of_question = set(normal(question).split())
-    by_text: dict[str, Claim] = {}
+    by_text: dict[str, RationaleClaim] = {}
     for sentence in _sentences(reply):
         terms = set(normal(sentence).split()) - _STOCK
         if not terms or only_rates(_NUMBER.sub(" ", sentence)):
             continue
-        by_text.setdefault(sentence, Claim(sentence, text_md5(sentence), terms <= of_question))
+        by_text.setdefault(sentence, RationaleClaim(sentence, text_md5(sentence), terms <= of_question))
     return tuple(by_text.values())
 
 
-def outcome_of(rationale: Sequence[Claim], labels: Mapping[str, int]) -> RationaleOutcome:
+def outcome_of(rationale: Sequence[RationaleClaim], labels: Mapping[str, int]) -> RationaleOutcome:
     """Return the outcome by the labels of its claims, by md5; `FAILED` where a reply named none.
 
     Once all are labelled, one claim that the passage does not hold decides. Claims that restate the question

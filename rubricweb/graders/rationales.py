@@ -30,7 +30,7 @@ from rubricweb.support.kind import LISTING, of_model, price
 from rubricweb.support.rationales import (
     MOST_SAMPLED,
     SAMPLE,
-    Sampled,
+    SampledRationales,
     checked_rationales,
     graders_with_rationales,
 )
@@ -39,7 +39,7 @@ PAGE = "graders/rationales.html"
 LONGEST = 16_384
 
 
-class CheckForm(forms.Form):
+class CheckRationalesForm(forms.Form):
     """Whose rationales are checked, how many, and by which model."""
 
     grader = forms.ChoiceField(label="Rationales of")
@@ -69,7 +69,7 @@ class CheckForm(forms.Form):
             chosen["llm"].strip(),
             JudgedCitations.ALL,
             chosen["longest_reply"],
-            Sampled(grader, chosen["sample"]),
+            SampledRationales(grader, chosen["sample"]),
         )
 
 
@@ -88,7 +88,7 @@ def check_rationales(request: HtmxRequest, slug: str) -> HttpResponse:
     """Choose a grader and a model, preview what checking takes; POST starts it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     submitted = request.POST if request.method == "POST" else request.GET
-    form = CheckForm(submitted or None)
+    form = CheckRationalesForm(submitted or None)
     form.offer(collection)
     context: Context = {"collection": collection, "form": form, "unit": "claim"}
     if not (form.is_bound and form.is_valid()):

@@ -24,7 +24,7 @@ from rubricweb.support.models import (
     SupportLabel,
     SupportSettings,
 )
-from rubricweb.support.rationales import Sampled
+from rubricweb.support.rationales import SampledRationales
 
 
 class NothingToAsk(Exception):
@@ -40,7 +40,7 @@ class Asking:
     rule: JudgedCitations
     longest_reply: int = LONGEST_REPLY
     """In tokens."""
-    sampled: Sampled | None = None
+    sampled: SampledRationales | None = None
     """The rationales that are checked, instead of citations."""
 
     @property
@@ -74,9 +74,9 @@ def units_of(job: SupportJob) -> str:
     return "claims" if job.grader_id else "citations"
 
 
-def sampled_of(job: SupportJob) -> Sampled | None:
+def sampled_of(job: SupportJob) -> SampledRationales | None:
     """Return the rationales that the job checks; None where it labels citations."""
-    return Sampled(job.grader, job.sample) if job.grader else None
+    return SampledRationales(job.grader, job.sample) if job.grader else None
 
 
 @transaction.atomic

@@ -20,7 +20,7 @@ from grading.formats.ids import text_md5
 from grading.statistics.calibration import Estimate
 from grading.statistics.mean_intervals import wilson
 from grading.support import Support
-from grading.support.claims import BY_LABELS, Claim, RationaleOutcome, claims, outcome_of
+from grading.support.claims import BY_LABELS, RationaleClaim, RationaleOutcome, claims, outcome_of
 from grading.types import FAILED, Outcome, Purpose
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.matrices import StampedCache
@@ -44,7 +44,7 @@ GIVING_REASONS = (Purpose.RATE, Purpose.DIRECT)
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledRationales:
     """Rationales of one grader, drawn at random."""
 
     grader: GraderConfig
@@ -57,7 +57,7 @@ class Rationale:
 
     topic_id: int
     doc_id: str
-    claims: tuple[Claim, ...]
+    claims: tuple[RationaleClaim, ...]
 
     @property
     def citations(self) -> Iterator[tuple[Citation, str]]:
@@ -127,25 +127,29 @@ class CheckedRationales:
 _orders: StampedCache[tuple[int, int, int], tuple[int, ...]] = StampedCache(CACHED_ORDERS)
 
 
-def rationales(collection: Collection, sampled: Sampled, topic: Topic | None = None) -> list[Rationale]:
+def rationales(
+    collection: Collection, sampled: SampledRationales, topic: Topic | None = None
+) -> list[Rationale]:
     """Return the sampled rationales as they are now, or those of one topic."""
     drawn = islice(_in_random_order(collection, sampled.grader), sampled.size)
     return [rationale for rationale in drawn if topic is None or rationale.topic_id == topic.pk]
 
 
-def unlabelled_claims(collection: Collection, judge: SupportJudge | None, sampled: Sampled) -> list[Citation]:
+def unlabelled_claims(
+    collection: Collection, judge: SupportJudge | None, sampled: SampledRationales
+) -> list[Citation]:
     """Return the claims that the judge has not labelled, each once, by topic; all for an unsaved judge."""
     labels = judge_labels(judge) if judge else {}
     return [citation for citation in _citations(collection, sampled) if citation not in labels]
 
 
-def failed_claims(collection: Collection, judge: SupportJudge, sampled: Sampled) -> list[Citation]:
+def failed_claims(collection: Collection, judge: SupportJudge, sampled: SampledRationales) -> list[Citation]:
     """Return the claims to which the judge gave a reply without a label."""
     labels = judge_labels(judge)
     return [citation for citation in _citations(collection, sampled) if labels.get(citation) == FAILED]
 
 
-def texts_of_claims(collection: Collection, sampled: Sampled, topic: Topic) -> dict[str, str]:
+def texts_of_claims(collection: Collection, sampled: SampledRationales, topic: Topic) -> dict[str, str]:
     """Return the sampled claims of a topic by md5."""
     of_topic = rationales(collection, sampled, topic)
     return {citation.sentence_md5: text for rationale in of_topic for citation, text in rationale.citations}
@@ -162,7 +166,7 @@ def checked_rationales(collection: Collection) -> list[CheckedRationales]:
         job, grader = same[0], same[0].grader
         if grader is None:
             continue
-        drawn = rationales(collection, Sampled(grader, max(each.sample for each in same)))
+        drawn = rationales(collection, SampledRationales(grader, max(each.sample for each in same)))
         labels = _by_place(judge_labels(job.judge))
         outcomes = Counter(
             outcome_of(each.claims, labels.get((each.topic_id, each.doc_id), {})) for each in drawn
@@ -216,7 +220,7 @@ def claims_of_replies(
     }
 
 
-def _citations(collection: Collection, sampled: Sampled) -> list[Citation]:
+def _citations(collection: Collection, sampled: SampledRationales) -> list[Citation]:
     every = (citation for each in rationales(collection, sampled) for citation, _ in each.citations)
     return sorted(dict.fromkeys(every))
 

@@ -20,7 +20,7 @@ from rubricweb.jobs.worker import work_on
 from rubricweb.support import actions, kind, rationales
 from rubricweb.support.labels import raters
 from rubricweb.support.models import SupportChunk, SupportJob, SupportJudge, SupportLabel
-from rubricweb.support.rationales import Sampled, checked_rationales
+from rubricweb.support.rationales import SampledRationales, checked_rationales
 from tests.factories import BankFactory, ItemFactory, PooledFactory
 from tests.rubricweb.support.test_asking import work
 
@@ -74,7 +74,7 @@ def grader(sea, item):
 
 
 def asking(grader, size=99):
-    return actions.Asking("hf_causal", "m", JudgedCitations.ALL, sampled=Sampled(grader, size))
+    return actions.Asking("hf_causal", "m", JudgedCitations.ALL, sampled=SampledRationales(grader, size))
 
 
 def start(sea, owner, grader, most_calls=99, size=99):
@@ -142,9 +142,9 @@ def test_a_reply_without_a_label_is_asked_again_by_a_retry_alone(sea, owner, gra
 
 
 def test_a_sample_is_the_same_each_time_and_grows_at_its_end(sea, grader):
-    every = rationales.rationales(sea, Sampled(grader, 99))
+    every = rationales.rationales(sea, SampledRationales(grader, 99))
     assert len(every) == 3
-    assert rationales.rationales(sea, Sampled(grader, 2)) == every[:2]
+    assert rationales.rationales(sea, SampledRationales(grader, 2)) == every[:2]
 
 
 def test_the_page_shows_a_price_before_and_shares_after(sea, owner, grader, judge, client_of):

@@ -23,7 +23,7 @@ from rubricweb.support.rationales import (
     MOST_SAMPLED,
     SAMPLE,
     CheckedRationales,
-    Sampled,
+    SampledRationales,
     checked_rationales,
     graders_with_rationales,
 )
@@ -89,7 +89,7 @@ def _asking(collection: Collection, options: dict[str, Any]) -> Asking:  # Any: 
         options["llm"] or own.llm,
         JudgedCitations.ALL,
         options["longest_reply"],
-        Sampled(grader, options["sample"]),
+        SampledRationales(grader, options["sample"]),
     )
 
 
