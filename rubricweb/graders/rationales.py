@@ -61,7 +61,7 @@ class CheckRationalesForm(forms.Form):
 
     @property
     def asking(self) -> Asking:
-        """What the valid form says."""
+        """Return what the valid form says."""
         chosen = self.cleaned_data
         grader: GraderConfig = self.graders[chosen["grader"]]
         return Asking(
