@@ -114,7 +114,7 @@ class CheckedRationales:
             "asked_about": self.asked_about,
             "checked": self.checked,
             "unsupported": self.unsupported.as_json,
-            "partial": self.partial.as_json,
+            "in_part": self.partial.as_json,
             "restates": self.restates.as_json,
         }
 

@@ -79,7 +79,7 @@ class RationalesDocument(serializers.Serializer[CheckedRationales]):
     unsupported = ShareDocument(
         source="unsupported.as_json", help_text="Of the checked ones: a claim is not in the passage."
     )
-    partial = ShareDocument(source="partial.as_json", help_text="Of the checked ones: a claim is so in part.")
+    in_part = ShareDocument(source="partial.as_json", help_text="Of the checked ones: a claim is so in part.")
     restates = ShareDocument(source="restates.as_json", help_text="Of the sample: restate the question.")
 
 
@@ -90,7 +90,7 @@ class Rationales(Resource):
     def get(self, request: Request, slug: str) -> Response:
         """Get the outcomes of checked rationales."""
         rows = checked_rationales(self.collection(needed=roles.TO_ORGANIZE))
-        return Response(RationalesDocument(rows, many=True).data)
+        return Response([RationalesDocument(row).data for row in rows])
 
 
 class GradeSerializer(serializers.Serializer[Grade]):

@@ -188,7 +188,7 @@ def test_the_command_says_the_price_starts_and_prints_the_shares(sea, owner, gra
     work(SupportJob.objects.get())
     assert "33% (6% to 79%) of 3 reasons restate the question; of the others 2 of 2" in command()
     (row,) = json.loads(command("--json"))["rationales"]
-    assert (row["grader"], row["checked"], row["partial"]["low"]) == (grader.fingerprint, 2, 0)
+    assert (row["grader"], row["checked"], row["in_part"]["low"]) == (grader.fingerprint, 2, 0)
     assert "Nothing to ask" in command(*chosen)
     with pytest.raises(CommandError, match="no grader 0 that gave reasons; there are: "):
         command("--grader", "0")
