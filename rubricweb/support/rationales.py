@@ -206,13 +206,13 @@ def claims_of_replies(
     topic: Topic, question: str, doc_id: str, replies: Mapping[int, RawReply]
 ) -> dict[int, list[CheckedClaim]]:
     """Return the claims of each reply to one pair, where a model was asked about any; by the reply's key."""
+    by_key = {key: of_reply for key, reply in replies.items() if (of_reply := claims(reply.text, question))}
+    if not by_key:
+        return {}
     rows = SupportLabel.objects.filter(
         topic=topic, doc_id=doc_id, judge__prompt_id__startswith=CLAIM_PROMPTS, label__isnull=False
     )
     labels = {row.sentence_md5: Support(row.label or 0) for row in rows.order_by("pk")}
-    if not labels:
-        return {}
-    by_key = {key: claims(reply.text, question) for key, reply in replies.items()}
     return {
         key: [CheckedClaim(claim.text, claim.restates, labels.get(claim.md5)) for claim in of_reply]
         for key, of_reply in by_key.items()

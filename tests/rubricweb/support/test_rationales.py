@@ -122,7 +122,7 @@ def test_a_killed_worker_pays_for_no_claim_twice(sea, owner, grader, judge, monk
     job = start(sea, owner, grader, most_calls=1)
     assert (work(job).state, len(judge.asked)) == (Job.State.PAUSED, 1)
     monkeypatch.setattr(kind.leases, "finish", lambda lease, **fields: 1 / 0)
-    actions.change_limits(job, Limits(9), by=owner)
+    steering.change_limits(job, Limits(9), by=owner)
     work_on("support", job.chunks.get().pk)
     monkeypatch.undo()
     monkeypatch.setattr(steering, "text_model", lambda *_, **__: judge)
