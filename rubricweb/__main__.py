@@ -44,6 +44,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Grade": {
         "grade": "grade what is missing with one grader",
         "graders": "list who graded, with which prompt, how much",
+        "check_rationales": "say how often graders make up reasons",
         "open_campaign": "hand out pairs to people to rate",
         "draft_rubric": "have a model draft for all topics without items",
         "secret_items": "list or change the secret items of a rubric",

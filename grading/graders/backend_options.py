@@ -356,8 +356,9 @@ class ReplyOptions(Options):
     )
     constrained: bool = option(
         False,
-        "The likeliest rating of the scale counts: a server that can (vLLM) lets the model write nothing "
-        "else, of others the log-probabilities say it. For prompts whose reply is a number, or yes or no.",
+        "The likeliest rating of the scale counts: a server that can (vLLM, llama.cpp) lets the model write "
+        "nothing else, of others the log-probabilities say it. For prompts whose reply is a number, or yes "
+        "or no.",
         fits=_asks_number,
     )
     on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)

@@ -63,6 +63,7 @@ urlpatterns = [
     path(f"{DRAFTING}<slug:steer>/", drafts.DraftSteering.as_view(), name="draft-job-steer"),
     path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
     path(f"{ONE}graders/", grades.Graders.as_view(), name="graders"),
+    path(f"{ONE}graders/rationales/", grades.Rationales.as_view(), name="rationales"),
     path(f"{ONE}grades/", grades.Grades.as_view(), name="grades"),
     path(f"{ONE}ratings/", grades.Ratings.as_view(), name="ratings"),
     path(f"{ONE}leaderboard/", results.Leaderboard.as_view(), name="leaderboard"),

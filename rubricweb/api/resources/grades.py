@@ -35,6 +35,7 @@ from rubricweb.grades.raters import raters
 from rubricweb.jobs import steering
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
+from rubricweb.support.rationales import CheckedRationales, checked_rationales
 
 NAMED = [
     OpenApiParameter("grader", description="Of one grader, by its fingerprint."),
@@ -59,6 +60,37 @@ class Graders(ListResource):
 
     def rows(self) -> QuerySet[Any]:
         return _graders(self.collection())
+
+
+class ShareDocument(serializers.Serializer[Any]):
+    value = serializers.FloatField(allow_null=True, help_text="0 to 1; null where nothing is checked.")
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+
+
+class RationalesDocument(serializers.Serializer[CheckedRationales]):
+    grader = serializers.CharField(source="grader.fingerprint")
+    backend = serializers.CharField(source="judge.backend", help_text="Of the model that checked.")
+    llm = serializers.CharField(source="judge.llm")
+    prompt = serializers.CharField(source="judge.prompt_id")
+    sample = serializers.IntegerField(help_text="Rationales drawn at random.")
+    asked_about = serializers.IntegerField(help_text="Those that do more than restate the question.")
+    checked = serializers.IntegerField(help_text="Of these, those with all claims labelled.")
+    unsupported = ShareDocument(
+        source="unsupported.as_json", help_text="Of the checked ones: a claim is not in the passage."
+    )
+    in_part = ShareDocument(source="partial.as_json", help_text="Of the checked ones: a claim is so in part.")
+    restates = ShareDocument(source="restates.as_json", help_text="Of the sample: restate the question.")
+
+
+class Rationales(Resource):
+    """How often passages do not hold what graders say of them, by grader and by the model that checked."""
+
+    @extend_schema(responses=RationalesDocument(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Get the outcomes of checked rationales."""
+        rows = checked_rationales(self.collection(needed=roles.TO_ORGANIZE))
+        return Response([RationalesDocument(row).data for row in rows])
 
 
 class GradeSerializer(serializers.Serializer[Grade]):

@@ -42,6 +42,7 @@ from rubricweb.review.selectors.window import (
     answer_state,
     retrieved,
 )
+from rubricweb.support.rationales import CheckedClaim, claims_of_replies
 
 OUTCOMES = {
     Outcome.NUMERIC: "the grader's own rating",
@@ -62,6 +63,8 @@ class PromptAndReply:
     """Empty if it cannot be rendered again; `note` says why."""
     note: str
     reply: RawReply
+    claims: tuple[CheckedClaim, ...] = ()
+    """The claims of the reply, where a model was asked whether the passage holds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +257,15 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
 
 def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:
     replies = raw_replies(grades)
+    checked = claims_of_replies(item.topic, item.revision.text, passage.doc_id, replies)
     return tuple(
-        PromptAndReply(grade.config, grade, *_prompt_and_note(grade, item, passage), replies[grade.pk])
+        PromptAndReply(
+            grade.config,
+            grade,
+            *_prompt_and_note(grade, item, passage),
+            replies[grade.pk],
+            tuple(checked.get(grade.pk, ())),
+        )
         for grade in grades
     )
 
