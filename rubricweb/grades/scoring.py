@@ -99,6 +99,10 @@ class MeasureSpec:
         """Return whether there is no first relevant label: labels are gains, or any label counts."""
         return self.registered.threshold is not Threshold.PROMPT
 
+    def merits(self, scores: Scores) -> Scores:
+        """Return the scores such that higher is better, to order runs by: negated where less is better."""
+        return 0.0 - scores if self.registered.less_is_better else scores
+
     @property
     def bootstraps_by_topic(self) -> bool:
         return self.registered.bootstraps_by_topic
