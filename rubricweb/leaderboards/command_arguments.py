@@ -59,9 +59,7 @@ def _add_item_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--grader", type=int, metavar="ID", help=text)
     parser.add_argument("--prompt-class", default="", metavar="C", help="or its prompt class")
     parser.add_argument("--llm", default="", metavar="L", help="and its model")
-    parser.add_argument(
-        "--backend", default="", metavar="B", help="and back-end, where these are not enough"
-    )
+    parser.add_argument("--backend", default="", metavar="B", help="and back-end, where these are not enough")
     parser.add_argument(
         "--bank", default="", metavar="NAME", help="default: the one bank that the grader graded"
     )

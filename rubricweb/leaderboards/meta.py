@@ -324,7 +324,9 @@ def correlation_cell(
     items = scored.base.items
     n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(scored.base.pool, items)
     n_topics = int(_counted(scored.table.scores).sum())
-    return CorrelationCell(correlations, draws, other.label, scored.merit_by_run, theirs, n_topics, n_items, stamp)
+    return CorrelationCell(
+        correlations, draws, other.label, scored.merit_by_run, theirs, n_topics, n_items, stamp
+    )
 
 
 def _correlations(

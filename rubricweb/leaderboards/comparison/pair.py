@@ -156,9 +156,7 @@ class Pair:
     @cached_property
     def rows(self) -> tuple[PairRow, ...]:
         texts, limit = self.texts, self.limit
-        return tuple(
-            PairRow(pair, texts[pair.topic_id], plots.bar(pair.lead, limit)) for pair in self.topics
-        )
+        return tuple(PairRow(pair, texts[pair.topic_id], plots.bar(pair.lead, limit)) for pair in self.topics)
 
     @cached_property
     def texts(self) -> dict[int, str]:

@@ -269,7 +269,10 @@ def thresholds(evidence: Evidence) -> Picture:
     values = [cell.value(KENDALL) for cell in cells]
     defined = {grade: value for grade, value in zip(grades, values, strict=True) if value is not None}
     if not defined or len({tuple(cell.ours.values()) for cell in cells}) == 1:
-        reason = "No order to choose a threshold by" if not defined else "This measure has no threshold"
+        reason = "No order to choose a threshold by"
+        if defined:
+            has_none = spec.measure.takes_gains
+            reason = "This measure has no threshold" if has_none else "The threshold changes no score"
         return Picture(name, reason, "All thresholds give the same board." if defined else "")
     current, best = spec.measure.min_grade, max(defined, key=lambda grade: defined[grade])
     best = current if defined.get(current) == defined[best] else best

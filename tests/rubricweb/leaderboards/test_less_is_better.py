@@ -129,7 +129,9 @@ def test_what_moved_and_what_would(spec):
     assert ("b", -2) in [row[:2] for row in moved[0]]
     item = spec.bank.items.first()
     for name in ("lack", "rubric_cover"):
-        tried = trial_of(spec.bank, item.topic, spec.config, MeasureSpec(name, 5), {item.pk: Setting(False, 1)})
+        tried = trial_of(
+            spec.bank, item.topic, spec.config, MeasureSpec(name, 5), {item.pk: Setting(False, 1)}
+        )
         assert [(row.run_tag, row.rank, row.rank_before) for row in tried.rows] == [
             ("a", 1, 1),
             ("c", 2, 2),
