@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from django.urls import reverse
 
-from grading.arrays import best_first, none_if_nan
+from grading.arrays import best_first
 from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings, number, row
 from grading.topic_attributes import TopicSlice
 from rubricweb.core.formatting import rank_span
