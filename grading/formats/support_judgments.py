@@ -3,9 +3,9 @@
 `{status, support_label, raw_output, metadata: {run_id, topic_id or narrative_id, sentence_index,
 citation_index, docid}}`, where the metadata may stand under `source`. The places count from 0 (in RAGDoll's
 README, "Support", and its `support/stages.py`, which enumerates the sentences of the answer and their
-citations; read at castorini/RAGDoll@1f06719). Sentences and citations are those of the run's answer; a `docid`
-must be the document that it cites there. `FS` is full support, `PS` partial, `NS` none; a line that is not
-`completed`, or has no label, is a failed label.
+citations; read at castorini/RAGDoll@1f06719). Sentences and citations are those of the run's answer; a
+`docid` must be the document that it cites there. `FS` is full support, `PS` partial, `NS` none; a line that
+is not `completed`, or has no label, is a failed label.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Coefficient(StrEnum):
 
     @property
     def is_of_order(self) -> bool:
-        """Whether only the order of the runs counts, and not how far apart they are."""
+        """Return whether only the order of the runs counts, and not how far apart they are."""
         return self not in (Coefficient.TAU_GAP, Coefficient.PEARSON)
 
 

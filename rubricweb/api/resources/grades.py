@@ -28,7 +28,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades import access, actions, human_ratings, visibility
 from rubricweb.grades.engine import monitor, progress
-from rubricweb.grades.engine.doubts import doubt_by
+from rubricweb.grades.engine.gaps import doubt_by
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.raters import raters

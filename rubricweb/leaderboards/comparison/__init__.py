@@ -42,7 +42,7 @@ class TopicPair:
 
     @property
     def lead(self) -> float:
-        """How much better the first is."""
+        """Return how much better the first is."""
         return -self.difference if self.less_is_better else self.difference
 
 
@@ -73,7 +73,7 @@ class RunComparison:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the difference is clear by the board's test of all its pairs."""
+        """Return whether the difference is clear by the board's test of all its pairs."""
         return self.p is not None and self.p <= ALPHA
 
 
