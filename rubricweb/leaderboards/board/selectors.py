@@ -323,5 +323,6 @@ def _correlation(
     against: str, measure: str, ours: Mapping[str, float], theirs: Mapping[str, float]
 ) -> BoardCorrelation:
     both = tuple((run_tag, theirs[run_tag]) for run_tag in ours if run_tag in theirs)
-    coefficients = (of(ours, theirs) for of in (spearman, kendall, tau_gap, pearson))
+    pair = ours, theirs
+    coefficients = spearman(*pair), kendall(*pair), tau_gap(*pair), pearson(*pair)
     return BoardCorrelation(against, measure, *coefficients, both)
