@@ -246,8 +246,8 @@ def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
 
 def _heat_map(spec: BoardSpec, *, title: str) -> str:
     scored = scored_board(spec)
-    means = scored.means.tolist()
-    places = sorted(range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run]))
+    merits = scored.mean_merits.tolist()
+    places = sorted(range(len(merits)), key=lambda run: (-undefined_last(merits[run]), scored.run_tags[run]))
     rows = [
         HeatRow(scored.run_tags[run], tuple(none_if_nan(score) for score in scored.table.scores[run]))
         for run in places
