@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property, partial
 
 from grading.formats.ids import text_md5
-from grading.segmentation import PassagesOf, response_passages, sentence_spans
+from grading.segmentation import PassagesOf, response_passages, sentences_of
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.models import new_stamp
@@ -163,9 +163,7 @@ def answer_passages(text: str, passages_of: PassagesOf) -> list[str]:
     >>> answer_passages("The moon pulls. The sun helps.", PassagesOf.SENTENCE)
     ['The moon pulls.', 'The sun helps.']
     """
-    starts = [start for start, _ in sentence_spans(text)]
-    sentences = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
-    return [passage.text for passage in response_passages(sentences, passages_of)]
+    return [passage.text for passage in response_passages(sentences_of(text), passages_of)]
 
 
 def topic_asked(collection: Collection, question: str) -> Topic | None:
@@ -186,9 +184,9 @@ def store_answer(
         problem = f"The answer has {len(own) + len(cited)} passages with its citations"
         raise CannotGrade(f"{problem}, expected at most {MOST_PASSAGES}: grade it by paragraph.")
     by_text = _stored(bank.collection, [*own, *(each for each in cited if isinstance(each, str))])
-    known = [by_text[each] if isinstance(each, str) else each for each in cited]
+    cited_rows = [by_text[each] if isinstance(each, str) else each for each in cited]
     own_rows = tuple(by_text[text] for text in own)
-    return OneAnswer(topic, bank, rater.saved(), own_rows, tuple(dict.fromkeys(known)))
+    return OneAnswer(topic, bank, rater.saved(), own_rows, tuple(dict.fromkeys(cited_rows)))
 
 
 def _stored(collection: Collection, texts: Iterable[str]) -> dict[str, Passage]:
