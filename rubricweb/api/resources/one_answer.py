@@ -143,8 +143,8 @@ class GradedAnswer(Resource):
             answer = _stored(collection, fields)
             plan = answer.plan()
             check_price(self.person, collection, lambda: plan.all, fields)
-            cost = price(collection, plan.all, monitor.workers().beats)
             started = actions.start_plan(plan, by=self.person, priority=GradingJob.Priority.HIGH)
+            cost = price(collection, plan.all if started else [], monitor.workers().beats)
         state = one_answer.wait_for(answer, fields["wait"])
         jobs = {job.pk: job for job in (*_again(started), *answer.jobs())}
         document = _document(answer, state) | {"price": cost, "jobs": jobs.values()}
