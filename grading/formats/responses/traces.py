@@ -60,9 +60,9 @@ def read_traces(
                 traces.setdefault(step.trace_id, {})[step.step_id] = replace(step, line=line)
         latest: dict[tuple[str, str], tuple[JsonDict, int]] = {}
         for trace_id, steps in traces.items():
-            if (step := _answering(steps)) is not None:
-                line = step.line
-                content = _content(trace_id, step, list(steps.values()), _named(path))
+            if (answering := _answering(steps)) is not None:
+                line = answering.line
+                content = _content(trace_id, answering, list(steps.values()), _named(path))
                 ids = content["metadata"]
                 latest.pop((ids["run_id"], ids["narrative_id"]), None)
                 latest[ids["run_id"], ids["narrative_id"]] = content, line
