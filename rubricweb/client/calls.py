@@ -217,8 +217,8 @@ def grade_answer(
     """Grade one answer to a topic, named by its `query_id` or its text, and return the grades by item.
 
     `citations` are passages that it cites, `{"doc_id": …}` or `{"text": …}`; `options` are `bank`,
-    `passages_of`, `most_calls` and `most_dollars`. Raises Invalid where it would cost more, JobEnded where
-    a job failed, and StillRunning after `timeout` seconds. Nothing is paid twice.
+    `passages_of`, `retry_failed`, `most_calls` and `most_dollars`. Raises Invalid where it would cost more,
+    JobEnded where a job failed, and StillRunning after `timeout` seconds. Nothing is paid twice.
     """
     wait, waited = min(timeout, LONGEST_WAIT), 0.0
     body = _given(text=text, topic=topic, question=question, wait=wait, **options)

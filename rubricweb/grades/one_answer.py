@@ -14,18 +14,18 @@ from functools import cached_property, partial
 
 from grading.formats.ids import text_md5
 from grading.segmentation import PassagesOf, response_passages, sentences_of
-from grading.types import ItemKind
-from rubricweb.banks.models import Bank, Item
+from grading.types import ItemKind, Outcome
+from rubricweb.banks.models import Bank, Item, ItemQuerySet
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus import topic_pools
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.gaps import on_passages
-from rubricweb.grades.engine.missing import missing_over
+from rubricweb.grades.engine.missing import Missing, cells_of, missing_over
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.engine.stages import Stages, staged
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob
 from rubricweb.grades.raters import Rater, active_raters
 
 MOST_PASSAGES = 200
@@ -79,11 +79,16 @@ class OneAnswer:
         find = partial(missing_over, self.collection, pool=pool, items=self.bank.all_items)
         return staged(self.collection, self.configs, find)
 
+    def failed(self) -> list[Missing]:
+        """Return the cells whose grading failed."""
+        return cells_of(self._grades(self.bank.all_items.active()).filter(outcome=Outcome.FAILED))
+
     def state(self) -> State:
         plan = self.plan()
         if any(part.cells for part in plan.all):
             return State.STOPPED
-        return State.GRADING if any(part.cells for part in plan.missing) else State.GRADED
+        is_live = any(part.cells for part in plan.missing) or self.jobs()
+        return State.GRADING if is_live else State.GRADED
 
     def jobs(self) -> list[GradingJob]:
         """Return the live jobs that grade some of it, whoever started them."""
@@ -103,12 +108,7 @@ class OneAnswer:
     def items(self) -> list[ItemGrades]:
         """Return the topic's items that the reader may see, with the grades that the reader may see."""
         items = self.bank.items.active().filter(topic=self.topic).select_related("revision")
-        rows = Grade.objects.filter(
-            config__in=self.configs,
-            topic=self.topic,
-            revision__in=items.order_by().values("revision"),
-            passage__in=list(self.passages),
-        )
+        rows = self._grades(items)
         grades: dict[int, list[Grade]] = {}
         for grade in visibility.visible_grades(rows, self.collection.pk).select_related("config"):
             grades.setdefault(grade.revision_id, []).append(grade)
@@ -122,6 +122,14 @@ class OneAnswer:
             )
             for item in items.order_by("position", "pk")
         ]
+
+    def _grades(self, items: ItemQuerySet) -> GradeQuerySet:
+        return Grade.objects.filter(
+            config__in=self.configs,
+            topic=self.topic,
+            revision__in=items.filter(topic=self.topic).order_by().values("revision"),
+            passage__in=list(self.passages),
+        )
 
     def _covers(self, item: Item, grades: Iterable[Grade], passages: set[int]) -> bool:
         least = self.rater.min_grade_of(ItemKind(item.kind))

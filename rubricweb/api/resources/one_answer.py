@@ -63,6 +63,7 @@ class AnswerRequest(Limits):
         default=PassagesOf.SENTENCE.value,
         help_text="What of the answer is graded as one passage.",
     )
+    retry_failed = serializers.BooleanField(default=False, help_text="Grade pairs anew that failed.")
     wait = serializers.FloatField(
         default=20.0, min_value=0, max_value=LONGEST_WAIT, help_text="Seconds until the answer is 202."
     )
@@ -141,10 +142,12 @@ class GradedAnswer(Resource):
         fields = self.fields(AnswerRequest)
         with transaction.atomic():  # refused, nothing is stored
             answer = _stored(collection, fields)
-            plan = answer.plan()
-            check_price(self.person, collection, lambda: plan.all, fields)
+            plan, failed = answer.plan(), answer.failed() if fields["retry_failed"] else []
+            to_grade = [*plan.all, *failed]
+            check_price(self.person, collection, lambda: to_grade, fields)
             started = actions.start_plan(plan, by=self.person, priority=GradingJob.Priority.HIGH)
-            cost = price(collection, plan.all if started else [], monitor.workers().beats)
+            started += actions.grade_cells(collection, missing=[], failed=failed, by=self.person)
+            cost = price(collection, to_grade if started else [], monitor.workers().beats)
         state = one_answer.wait_for(answer, fields["wait"])
         jobs = {job.pk: job for job in (*_again(started), *answer.jobs())}
         document = _document(answer, state) | {"price": cost, "jobs": jobs.values()}

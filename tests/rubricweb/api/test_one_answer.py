@@ -91,6 +91,18 @@ def test_what_takes_longer_is_answered_with_its_job(bank, answer, developer, scr
     assert script.post(ANSWERS, {**answer, "wait": 0}, format="json").status_code == 202, "it starts anew"
 
 
+def test_failed_pairs_cover_nothing_until_they_are_graded_anew(bank, answer, developer, script_of, worker):
+    script = script_of(developer)
+    first = script.post(ANSWERS, answer, format="json").json()
+    Grade.objects.update(rating=None, outcome="failed", reply="No answer in time.")
+    failed = script.post(ANSWERS, answer, format="json").json()
+    assert (failed["state"], failed["coverage"], failed["failures"]) == ("graded", 0, first["price"]["cells"])
+    assert failed["items"][0]["grades"][0]["reason"] == "No answer in time."
+    anew = script.post(ANSWERS, {**answer, "retry_failed": True}, format="json").json()
+    assert (anew["coverage"], anew["failures"]) == (first["coverage"], 0)
+    assert anew["price"]["cells"] == failed["failures"]
+
+
 @pytest.mark.parametrize(
     ("change", "status", "message"),
     [
