@@ -55,7 +55,7 @@ class Attribute:
 
     @property
     def query_ids(self) -> Collection[str]:
-        """The topics that have the attribute."""
+        """Return the topics that have the attribute."""
         return (self.scores or self.categories).keys()
 
     @property

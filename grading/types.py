@@ -46,7 +46,7 @@ class Importance(StrEnum):
 
     @property
     def weight(self) -> float:
-        """What a covered item adds to weighted measures, unless people chose another weight."""
+        """Return what a covered item adds to weighted measures, unless people chose another weight."""
         return {"vital": 1.0, "okay": 0.5, "avoid": -1.0}[self]
 
 
@@ -259,14 +259,14 @@ class GradeMatrix:
 
     @property
     def contradicted(self) -> NDArray[np.bool_]:
-        """Which cells are rated CONTRADICTS, shape (passages, items); `ratings` has 0 there."""
+        """Return which cells are rated CONTRADICTS, shape (passages, items); `ratings` has 0 there."""
         if self.contradicting is None:
             return np.zeros(self.ratings.shape, dtype=np.bool_)
         return np.asarray(self.contradicting & (self.ratings == MIN_RATING))
 
     @property
     def outcomes(self) -> Ratings:
-        """The ratings, with CONTRADICTS where that is the rating, shape (passages, items)."""
+        """Return the ratings, with CONTRADICTS where that is the rating, shape (passages, items)."""
         if self.contradicting is None:
             return self.ratings
         return np.where(self.contradicted, CONTRADICTS, self.ratings).astype(np.int8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grading.statistics.approximate_ranks import approximate_ranks
+from grading.statistics.rank_intervals import approximate_ranks
 from reproduce._tables import Figure, Files, Table
 
 QUESTION_4 = {

@@ -28,7 +28,7 @@ _PACKED = Path(__file__).resolve().parent / "packed"
 IS_INSTALLED = _PACKED.is_dir()
 """From a wheel, which carries templates, styles and the demo's files; a checkout has them at its top."""
 FILES_DIR = _PACKED if IS_INSTALLED else BASE_DIR
-COMMAND = "rubricweb" if IS_INSTALLED else "python manage.py"
+COMMAND = "rubricweb" if IS_INSTALLED else "python -m rubricweb"
 """What people type before the name of a command."""
 
 env, rubric = Environment(), Environment(prefix="RUBRIC_")
@@ -100,13 +100,13 @@ KINDS_OF_WORK = [
     "rubricweb.banks.kind.Drafting",
     "rubricweb.grades.engine.kind.Grading",
     "rubricweb.graders.dry_runs.DryRuns",
-    "rubricweb.imports.kind.Imports",
-    "rubricweb.submissions.kind.Submissions",
+    "rubricweb.imports.kind.ImportKind",
+    "rubricweb.submissions.kind.SubmissionKind",
     "rubricweb.systems.kind.Systems",
     "rubricweb.support.kind.SupportLabels",
     "rubricweb.leaderboards.kind.BoardWatches",
     "rubricweb.arena.kind.FreshAnswers",
-    "rubricweb.releases.kind.Releases",
+    "rubricweb.releases.kind.ReleaseKind",
     "rubricweb.archives.kind.Archives",
     "rubricweb.archives.kind.Deletions",
     "rubricweb.archives.kind.Restorations",

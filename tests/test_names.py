@@ -1,7 +1,10 @@
 """The house rules for names: words that are banned as bound names, and predicates that return bool."""
 
 import ast
+import re
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 from tests.test_house import Function, functions, own_code, report, where
 
@@ -25,24 +28,34 @@ IN_OTHER_FILES = {
     "rubricweb/campaigns/new_campaign.py people": "field of the API and of templates",
     "rubricweb/campaigns/progress.py people": "field of the API and of templates",
     "rubricweb/client/rows.py known": "field of the API",
-    "rubricweb/core/forms.py shown": "templates/core/_chip.html",
     "rubricweb/corpus/people.py people": "the view of the route `corpus:people`",
-    "rubricweb/corpus/pooling.py words": "templates/grades/pool.html",
     "rubricweb/editor/impact.py known": "field of the API and of templates",
-    "rubricweb/graders/calibration_cards.py words": "templates of calibration cards",
-    "rubricweb/graders/choices.py words": "templates/graders/_card.html",
     "rubricweb/graders/models.py found": "field in the database",
-    "rubricweb/grades/engine/monitor.py shown": "templates/grades/_missing_form.html",
-    "rubricweb/grades/engine/progress.py words": "templates of jobs",
-    "rubricweb/jobs/progress.py words": "templates of prices",
     "rubricweb/leaderboards/sure/page.py sure": "the view of the route `leaderboards:sure`",
     "rubricweb/review/verify/forms.py said": "form field",
     "rubricweb/review/verify/forms.py shown": "form field",
     "rubricweb/submissions/selectors.py people": "templates/submissions/_teams.html",
-    "rubricweb/support/labelling.py shown": "templates/support/_card.html",
     "grading/statistics/calibration.py people": "key of stored JSON and of templates",
 }
 """Names that also live in the database, the API, addresses, forms or templates, with where they do."""
+# fmt: off
+NO_VERBS = frozenset({
+    "a", "all", "an", "as", "at", "both", "by", "each", "for", "from", "how", "in", "including", "it", "its",
+    "nobody", "none", "of", "one", "only", "people", "since", "some", "the", "their", "these", "those", "to",
+    "two", "under", "what", "where", "whether", "which", "who", "whose", "why", "with", "without",
+})
+# fmt: on
+"""What no docstring of a function or property begins with: its first word is a verb, such as "Return"."""
+OWN_WHEELS = ("rubricweb/client/", "rubricweb/autojudge/")
+"""They name what the server names, as the API does, and import nothing of it."""
+# fmt: off
+SHARED_NAMES = frozenset({
+    "Answer", "BoardForm", "BoardRow", "CampaignPlan", "Card", "Citation", "Counts", "Coverage", "Dialect",
+    "Draw", "Inspection", "Invitations", "ItemRow", "LabelForm", "LabelledTopic", "PoolRule", "Progress",
+    "ReleaseFile", "Source", "Standing", "SupportLabels", "UploadForm", "Verdict", "Votes",
+})
+# fmt: on
+"""Names of several classes. None may be added: a class of another meaning gets a name of its own."""
 OF_EACH_ROW = frozenset({"_can_be_clear", "has_absent_runs", "is_uncovered", "is_ungraded"})
 """Predicates of each row of an array or a query, which return a mask or an expression."""
 
@@ -63,6 +76,7 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+@cache
 def banned_names() -> dict[str, str]:
     """Return "path name" -> where it is bound, for each banned name of a file."""
     places: dict[str, str] = {}
@@ -83,6 +97,43 @@ def returned(function: Function) -> str:
 
 def test_bound_names_say_what_they_are():
     report([place for name, place in banned_names().items() if name not in IN_OTHER_FILES])
+
+
+def test_docstrings_begin_with_a_verb():
+    """As ruff's D401 says, which passes over properties."""
+    report(
+        [
+            f"{where(path, function.lineno)} {function.name}: {summary}"
+            for path in own_code()
+            for function in functions(path)
+            for summary in (ast.get_docstring(function) or "").splitlines()[:1]
+            if (match := re.match(r"\w+", summary)) is None or match[0].lower() in NO_VERBS
+        ]
+    )
+
+
+def shared_class_names() -> dict[str, list[str]]:
+    """Return the names of several classes; a command is a `Command`, and a row of a table has the name of
+    the value in `grading` that it keeps.
+    """
+    places: dict[str, list[str]] = defaultdict(list)
+    own = [path for path in own_code() if path.parent.name != "commands"]
+    for path in own:
+        if not where(path).startswith(OWN_WHEELS):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef):
+                    places[node.name].append(where(path))
+    return {
+        name: files
+        for name, files in places.items()
+        if len(files) > 1 and not (len(files) == 2 and any("models.py" in file for file in files))
+    }
+
+
+def test_a_class_has_a_name_of_its_own():
+    shared = shared_class_names()
+    report([f"{name}: {', '.join(files)}" for name, files in shared.items() if name not in SHARED_NAMES])
+    report([f"{name} is the name of one class now" for name in SHARED_NAMES - shared.keys()])
 
 
 def test_every_allowed_name_is_still_bound():

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
-from grading.formats.csv_rows import csv_line, csv_rows
 from grading.formats.reading import write_lines
+from grading.formats.tables import csv_line, csv_rows
 from grading.types import CONTRADICTS
 
 KEYS = ("topic_id", "run_tag", "answer_id")

@@ -138,13 +138,13 @@ class Sample:
 
     @property
     def objects(self) -> tuple[dict[str, Any], ...]:
-        """The JSON objects; empty where any of the values is something else."""
+        """Return the JSON objects; empty where any of the values is something else."""
         objects = tuple(document for document in self.documents if isinstance(document, dict))
         return objects if len(objects) == len(self.documents) else ()
 
     @property
     def first_object(self) -> dict[str, Any]:
-        """The first JSON value, or the first record of an envelope; empty where it is no object."""
+        """Return the first JSON value, or the first record of an envelope; empty where it is no object."""
         first = next(iter(unwrapped(self.documents[0])), None) if self.documents else None
         return first if isinstance(first, dict) else {}
 
@@ -154,7 +154,7 @@ class Sample:
 
     @property
     def is_one_object(self) -> bool:
-        """Whether the file has one JSON object, be it on one line or on many."""
+        """Return whether the file has one JSON object, be it on one line or on many."""
         return len(self.objects) == 1
 
     def fields(self) -> list[list[str]]:
@@ -212,7 +212,7 @@ class Format:
 
     @property
     def is_read(self) -> bool:
-        """Whether files of it can be read at all."""
+        """Return whether files of it can be read at all."""
         return self.read is not only_written
 
     def read_chosen(self, path: Path) -> Iterable[Any]:

@@ -14,11 +14,10 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
-from grading.formats.csv_rows import csv_line, csv_rows
 from grading.formats.events import Verdict
 from grading.formats.json_lines import JsonDict, encode_json, in_words, json_object
 from grading.formats.reading import lines, write_lines
-from grading.formats.tables import with_formula, without_formula
+from grading.formats.tables import csv_line, csv_rows, with_formula, without_formula
 
 MODELS = ("model_a", "model_b")
 REQUIRED = (*MODELS, "winner")
@@ -60,22 +59,22 @@ class ArenaBattle:
 
     @property
     def aspect(self) -> str:
-        """What the vote is on, of ASPECTS."""
+        """Return what the vote is on, of ASPECTS."""
         return str(self.columns.get("aspect") or ASPECTS[0])
 
     @property
     def query_id(self) -> str:
-        """The topic that the answers are to; empty where the file names none."""
+        """Return the topic that the answers are to; empty where the file names none."""
         return _named(self.columns, TOPIC_KEYS)
 
     @property
     def voter(self) -> str:
-        """Who voted, a person or a model; empty where the file names nobody."""
+        """Return who voted, a person or a model; empty where the file names nobody."""
         return _named(self.columns, VOTER_KEYS) or self.judge
 
     @property
     def fields(self) -> dict[str, object]:
-        """All columns, those that every file has first."""
+        """Return all columns, those that every file has first."""
         return {"model_a": self.model_a, "model_b": self.model_b, "winner": self.winner, **self.columns}
 
 

@@ -150,7 +150,7 @@ class GradedBy(msgspec.Struct, frozen=True):
 
     @property
     def config(self) -> ConfigKey:
-        """What tells grader configs apart."""
+        """Return what tells grader configs apart."""
         return self.llm, self.prompt_class, self.purpose, self.options
 
 

@@ -177,12 +177,12 @@ class DraftPrompt:
 
     @property
     def prompt_id(self) -> str:
-        """`CLASS@version`, which names these exact words for ever."""
+        """Return `CLASS@version`, which names these exact words for ever."""
         return f"{self.prompt_class}@{self.version}"
 
     @property
     def drafts(self) -> bool:
-        """Whether it asks for items, rather than about existing ones."""
+        """Return whether it asks for items, rather than about existing ones."""
         return "{nuggets}" not in self.template
 
     def render(self, texts: Mapping[str, str]) -> str:
@@ -243,7 +243,7 @@ class DraftTask:
 
     @property
     def prompt(self) -> DraftPrompt:
-        """Raises UnknownPrompt, also for a prompt that drafts the other kind or needs the subtopic."""
+        """Return the prompt. Raises UnknownPrompt, also for another kind or one that needs a subtopic."""
         style = "TrecCar" if self.subtopic else "TrecDl"
         what = "Questions" if self.kind is ItemKind.QUESTION else "Nuggets"
         prompt = drafting_prompt(self.prompt_class or f"{style}{what}")
@@ -255,7 +255,7 @@ class DraftTask:
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """The messages to the model."""
+        """Return the messages to the model."""
         texts = {
             "query_text": self.topic.text,
             "query_title": self.topic.text,

@@ -84,7 +84,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """The expected value, as in "a whole number of at least 1 and at most 20"."""
+        """Return the expected value, as in "a whole number of at least 1 and at most 20"."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):
@@ -100,12 +100,12 @@ class Option:
 
     @property
     def default_words(self) -> str:
-        """The default as a person types it."""
+        """Return the default as a person types it."""
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
     @property
     def range_words(self) -> str:
-        """The range, such as "1 to 4,096", or the allowed values; empty for text."""
+        """Return the range, such as "1 to 4,096", or the allowed values; empty for text."""
         if self.choices:
             return ", ".join(self.choices)
         if isinstance(self.default, bool):
@@ -245,7 +245,7 @@ class Thinking:
 
     @property
     def template_arguments(self) -> dict[str, bool | str]:
-        """The arguments of a chat template; templates know one name or the other, and ignore the rest."""
+        """Return the arguments of a chat template, which knows one name or the other and ignores the rest."""
         has_switch = self.thinking != DEFAULT
         switch: dict[str, bool | str] = (
             {"enable_thinking": self.is_on, "thinking": self.is_on} if has_switch else {}

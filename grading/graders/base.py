@@ -46,24 +46,24 @@ class GraderSpec:
 
     @property
     def prompt(self) -> Prompt:
-        """The published prompt, or the one that travels in the options. Raises UnknownPrompt or BadPrompt."""
+        """Return the published prompt, or the one in the options. Raises UnknownPrompt or BadPrompt."""
         if PROMPT in self.options:
             return prompts.from_options(self.prompt_class, self.options[PROMPT])
         return prompts.get(self.prompt_class)
 
     @property
     def settings(self) -> dict[str, JSON]:
-        """The back-end's own options."""
+        """Return the back-end's own options."""
         return {name: value for name, value in self.options.items() if name not in _NOT_OF_THE_BACKEND}
 
     @property
     def frozen(self) -> dict[str, JSON]:
-        """The options without those that only change how fast or where it grades."""
+        """Return the options without those that only change how fast or where it grades."""
         return {name: value for name, value in self.options.items() if name not in RUNNING}
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the back-end, the model, the prompt with its version, and the frozen options.
+        """Return the SHA-256 (hex) of back-end, model, prompt with its version, and frozen options.
 
         The order of the options does not matter; a default that is spelt out does. Raises UnknownPrompt.
         """
@@ -89,7 +89,7 @@ class Grader(Protocol):
 
     @property
     def device(self) -> str:
-        """The device in words: "cuda (bfloat16)"."""
+        """Return the device in words: "cuda (bfloat16)"."""
         ...
 
     def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade | GradeFailure]:

@@ -73,7 +73,7 @@ class _Message(NamedTuple):
 
     @property
     def raw(self) -> str:
-        """The reply as the model would have written it; read again, it gives the same answer."""
+        """Return the reply as the model would have written it; read again, it gives the same answer."""
         text = self.text or ""
         return f"<think>\n{self.thought}\n</think>\n\n{text}" if self.thought else text
 

@@ -243,12 +243,12 @@ class Address:
 
     @property
     def public(self) -> str:
-        """The URL without credentials and query, for messages."""
+        """Return the URL without credentials and query, for messages."""
         return _CREDENTIALS.sub("", self.url)
 
     @property
     def host(self) -> str:
-        """Host and port, without credentials.
+        """Return the host and port, without credentials.
 
         >>> Address.of("http://user:pass@models.example.org:8000/v1").host
         'models.example.org:8000'
@@ -257,7 +257,7 @@ class Address:
 
     @property
     def advice(self) -> str:
-        """What to try if the server does not answer as one; empty if the address looks right.
+        """Return what to try if the server does not answer as one; empty if the address looks right.
 
         >>> Address.of("http://models.example.org:8000").advice
         'the base URL is http://models.example.org:8000, try http://models.example.org:8000/v1'
@@ -268,7 +268,7 @@ class Address:
 
     @property
     def credentials(self) -> Iterator[str]:
-        """The secrets in it."""
+        """Return the secrets in it."""
         parts = _parts(self.url)
         if parts.password:
             password = unquote(parts.password)
@@ -327,7 +327,7 @@ class Connection:
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Each once.
+        """Return the addresses, each once.
 
         >>> [address.url for address in Connection("http://a:8000/v1, http://b:8000/v1/").addresses]
         ['http://a:8000/v1', 'http://b:8000/v1']
@@ -338,7 +338,7 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """Host and port of each address, without credentials in it."""
+        """Return the host and port of each address, without credentials in it."""
         return ", ".join(address.host for address in self.addresses)
 
     def redacted(self, text: str) -> str:

@@ -232,12 +232,12 @@ class LoadedModel:
 
     @property
     def pad(self) -> int:
-        """The padding token; it is masked, so its meaning does not matter."""
+        """Return the padding token; it is masked, so its meaning does not matter."""
         return int(self.tokenizer.pad_token_id or 0)
 
     @property
     def ends(self) -> frozenset[int]:
-        """The tokens that end a reply."""
+        """Return the tokens that end a reply."""
         end = self.model.generation_config.eos_token_id
         end = self.model.config.eos_token_id if end is None else end
         return frozenset([] if end is None else end if isinstance(end, list) else [end])

@@ -33,7 +33,7 @@ class Call:
 
     @property
     def pair(self) -> CellToGrade:
-        """The pair by which a back-end asks, whose item stands for all of them."""
+        """Return the pair by which a back-end asks, whose item stands for all of them."""
         items = tuple(pair.item for pair in self.pairs)
         text = "\n".join(item.text for item in items)
         return replace(self.pairs[0], item=Item(_digest(self.item_ids), items[0].kind, text), items=items)

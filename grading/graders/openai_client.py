@@ -77,7 +77,7 @@ class ChatOptions:
 
     @property
     def expected(self) -> ExpectedReply:
-        """What is known of the replies."""
+        """Return what is known of the replies."""
         return ExpectedReply(self.max_new_tokens, thinks=self.thinking.is_on)
 
 
@@ -120,7 +120,7 @@ class ChatClient:
 
     @property
     def most_calls(self) -> int:
-        """Under way at once, at all servers together."""
+        """Return the most calls under way at once, at all servers together."""
         return self.call.concurrency * len(self._replicas)
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:

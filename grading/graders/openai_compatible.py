@@ -53,7 +53,7 @@ class ServerReplies:
 
     @property
     def call(self) -> ChatOptions:
-        """The parameters of every call."""
+        """Return the parameters of every call."""
         options, short = self._options, self.prompt.first_tokens
         return ChatOptions(
             self._llm,
@@ -140,7 +140,7 @@ class ServerGrader:
 
     @property
     def tokens_used(self) -> TokensUsed:
-        """Since this grader was made, as counted by the server."""
+        """Return the tokens used since this grader was made, as counted by the server."""
         return self._client.used
 
     def close(self) -> None:

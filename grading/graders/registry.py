@@ -78,7 +78,7 @@ class Backend:
 
     @property
     def options(self) -> dict[str, Option]:
-        """The options by name, in the order shown. Only models have a second attempt."""
+        """Return the options by name, in the order shown. Only models have a second attempt."""
         attempt = {ATTEMPT: ATTEMPT_OPTION} if self.needs_model else {}
         return {**self.takes.declared(), **attempt}
 
@@ -110,7 +110,7 @@ class Backend:
 
     @property
     def choices(self) -> tuple[Prompt, ...]:
-        """The published prompts that it can ask: default ones first, those about extracted answers last."""
+        """Return the published prompts that it can ask: default ones first, those about answers last."""
         askable = [prompt for prompt in prompts.published() if self.asks(prompt)]
         return tuple(sorted(askable, key=self._place))
 

@@ -254,12 +254,12 @@ class NoReply(GradingError):
 
     @property
     def is_of_model(self) -> bool:
-        """Whether this is what came of asking the model: asked again it would do the same."""
+        """Return whether this is what came of asking the model: asked again it would do the same."""
         return self.error_class in (ErrorClass.PARSE, ErrorClass.OTHER)
 
     @property
     def is_of_prompt(self) -> bool:
-        """Whether other prompts may well be answered: the server is there, and takes calls."""
+        """Return whether other prompts may well be answered: the server is there, and takes calls."""
         is_unreadable = self.error_class is ErrorClass.SERVER and not self.problem.is_passing
         return self.is_of_model or is_unreadable or self.error_class is ErrorClass.CONTEXT
 

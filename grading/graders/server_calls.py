@@ -89,7 +89,7 @@ class ConcurrencyLimit:
 
     @property
     def calls(self) -> int:
-        """How many may be under way now; at least 1."""
+        """Return how many may be under way now; at least 1."""
         return int(self._limit)
 
     def note_start(self, under_way: int) -> None:

@@ -134,7 +134,7 @@ class GradedTopic:
 
     @property
     def reach(self) -> dict[str, int]:
-        """Which passages and ratings count, as keyword arguments."""
+        """Return which passages and ratings count, as keyword arguments."""
         return {"cutoff": self.cutoff, "min_grade": self.min_grade}
 
     @property
@@ -203,7 +203,7 @@ class LabelledTopic:
 
     @property
     def top(self) -> Labels:
-        """The labels of the passages that count."""
+        """Return the labels of the passages that count."""
         return self.ranked[:, : self.cutoff]
 
     @property
@@ -212,7 +212,7 @@ class LabelledTopic:
 
     @property
     def n_ranked(self) -> NDArray[np.signedinteger[Any]]:
-        """How many passages each run ranks, shape (runs,)."""
+        """Return how many passages each run ranks, shape (runs,)."""
         return np.full(len(self.ranked), self.ranked.shape[1]) if self.lengths is None else self.lengths
 
     @property

@@ -121,7 +121,7 @@ class ChatPrompt:
 
     @property
     def prompt_id(self) -> str:
-        """`NAME@version`, which names these exact words for ever."""
+        """Return `NAME@version`, which names these exact words for ever."""
         return f"{self.name}@{self.version}"
 
     def messages(self, **texts: str) -> Messages:

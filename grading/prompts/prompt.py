@@ -92,27 +92,27 @@ class Prompt:
 
     @property
     def prompt_id(self) -> str:
-        """`CLASS@version`, which names these exact words for ever."""
+        """Return `CLASS@version`, which names these exact words for ever."""
         return f"{self.prompt_class}@{self.version}"
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """The placeholders in the text."""
+        """Return the placeholders in the text."""
         return frozenset(_PLACEHOLDER.findall(self.system + self.template))
 
     @property
     def needs_key(self) -> bool:
-        """Whether the item's answer key is needed, in the text or to read the reply."""
+        """Return whether the item's answer key is needed, in the text or to read the reply."""
         return self.rule is ParseRule.ANSWER_KEY or "answer_key" in self.placeholders
 
     @property
     def needs_answer(self) -> bool:
-        """Whether it asks about an extracted answer."""
+        """Return whether it asks about an extracted answer."""
         return "answer" in self.placeholders
 
     @property
     def first_tokens(self) -> Mapping[str, int]:
-        """Whole replies that the first tokens decide, with the rating of each; empty where none do.
+        """Return whole replies that the first tokens decide, with the rating of each; empty where none do.
 
         Each is read by `parse` as that rating; a back-end may score them instead of generating.
         """

@@ -73,7 +73,7 @@ class ByLength(NamedTuple):
 
     @property
     def of_double(self) -> float:
-        """The factor by which the odds of winning against losing grow for an answer twice as long."""
+        """Return the factor by which the odds of winning against losing grow for an answer twice as long."""
         return float(2**self.slope)
 
 

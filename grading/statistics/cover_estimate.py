@@ -112,7 +112,7 @@ class SampleSize:
 
     @property
     def has_few_misses(self) -> bool:
-        """The interval then holds the true value more often than its level says."""
+        """Return whether misses are few: the interval then holds the truth more often than its level says."""
         return self.misses < FEW_MISSES
 
     @property

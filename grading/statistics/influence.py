@@ -233,7 +233,7 @@ class ItemContribution:
 
     @property
     def per_cell(self) -> float:
-        """The cells share the contribution alike: any of them alone would have made the change."""
+        """Return each cell's share of the contribution, all alike: any of them alone makes the change."""
         return self.contribution / len(self.cells) if self.cells else self.contribution
 
 

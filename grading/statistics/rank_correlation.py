@@ -46,7 +46,7 @@ class Coefficient(StrEnum):
 
     @property
     def is_of_order(self) -> bool:
-        """Whether only the order of the runs counts, and not how far apart they are."""
+        """Return whether only the order of the runs counts, and not how far apart they are."""
         return self is not Coefficient.PEARSON
 
 

@@ -94,7 +94,7 @@ class Variance:
 
     @property
     def covariance(self) -> Floats:
-        """The variance without what topics differ by, which is never singular."""
+        """Return the variance without what topics differ by, which is never singular."""
         return self.model + self.voters
 
     def errors(self, contrasts: Floats) -> tuple[Floats, Floats]:

@@ -65,7 +65,7 @@ class Coverage:
 
     @property
     def query_ids(self) -> tuple[str, ...]:
-        """The topics of the file, in their order."""
+        """Return the topics of the file, in their order."""
         return tuple(self._first_line)
 
     def finish(self) -> None:

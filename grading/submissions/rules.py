@@ -219,7 +219,7 @@ class Rules(_Table, frozen=True):
 
     @property
     def kinds(self) -> str:
-        """The kinds of files that the track takes, in words."""
+        """Return the kinds of files that the track takes, in words."""
         tables = {"responses": self.responses, "nuggets": self.nuggets, "a TREC run": self.retrieval}
         return " or ".join(name for name, table in tables.items() if table)
 

@@ -67,7 +67,7 @@ class SystemStep:
 
     @property
     def number(self) -> int | None:
-        """The number of the source, from 1."""
+        """Return the number of the source, from 1."""
         return None if self.source is None else self.source + 1
 
 

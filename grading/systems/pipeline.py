@@ -124,7 +124,7 @@ class SystemSpec:
 
     @property
     def retrieves(self) -> bool:
-        """Whether it needs a ranking at all."""
+        """Return whether it needs a ranking at all."""
         return self.reads_sources or self.answering is Answering.NONE
 
     @property
@@ -137,12 +137,12 @@ class SystemSpec:
 
     @property
     def is_closed_book(self) -> bool:
-        """Whether it answers without reading anything."""
+        """Return whether it answers without reading anything."""
         return self.answering in CLOSED_BOOK
 
     @property
     def longest_reply(self) -> int:
-        """Tokens that one reply of the model may have; fewer where the answer may have few words.
+        """Return tokens that one reply of the model may have; fewer where the answer may have few words.
 
         >>> SystemSpec(Answering.RAGNAROK, max_words=100, backend="openai_compatible", llm="m").longest_reply
         256
@@ -159,7 +159,7 @@ class SystemSpec:
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """The ids of the prompts that it may ask, in their order.
+        """Return the ids of the prompts that it may ask, in their order.
 
         >>> SystemSpec(Answering.WIKI, backend="openai_compatible", llm="m").prompts
         ('Wiki@1',)
@@ -175,7 +175,7 @@ class SystemSpec:
 
     @property
     def method(self) -> str:
-        """For people: "BM25, reranked 3 times, RIFER over the first 5, by llama3".
+        """Return the method for people: "BM25, reranked 3 times, RIFER over the first 5, by llama3".
 
         >>> SystemSpec(Answering.SENTENCES).method
         'BM25, Best sentences (no language model) over the first 20'

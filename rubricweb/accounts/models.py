@@ -113,5 +113,5 @@ class Invitation(models.Model):
 
     @property
     def names_no_team(self) -> bool:
-        """Whether a participant who joins by it names a new team."""
+        """Return whether a participant who joins by it names a new team."""
         return self.role == Role.PARTICIPANT and not self.team

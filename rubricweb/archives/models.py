@@ -38,7 +38,7 @@ class Archive(Task):
 
     @property
     def path(self) -> Path:
-        """It stays when the collection is deleted, for the server's administrator."""
+        """Return the file's path; it stays when the collection is deleted, for the server's administrator."""
         return Path(settings.DATA_DIR) / "archives" / f"{self.slug}-{self.pk}.zip"
 
     @property
@@ -97,11 +97,11 @@ class Restoration(Task):
 
     @property
     def made(self) -> Collection | None:
-        """The collection that it made, if it is still there."""
+        """Return the collection that it made, if it is still there."""
         return Collection.objects.filter(pk=self.collection_key).first()
 
     @property
     def path(self) -> Path:
-        """The path of the upload until its restoration ends, in a folder named by the key."""
+        """Return the path of the upload until its restoration ends, in a folder named by the key."""
         folder = Path(settings.DATA_DIR) / "restorations" / str(self.pk)
         return folder / staging.file_name(self.file_name)

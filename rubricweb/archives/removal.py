@@ -219,7 +219,7 @@ class Removal:
 
     @property
     def reason(self) -> str:
-        """Why it cannot be done; empty if it can."""
+        """Return why it cannot be done; empty if it can."""
         if self.objection or not self.stands:
             return self.objection
         return f"Something depends on it: {', '.join(self.stands)}."

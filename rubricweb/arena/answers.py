@@ -184,7 +184,7 @@ class CountedVote:
 
     @property
     def outcome(self) -> int:
-        """1 where the left one is better, -1 the right one, 0 for a tie and where both are bad."""
+        """Return 1 where the left one is better, -1 the right one, 0 for a tie and where both are bad."""
         return OUTCOMES[self.verdict]
 
     @property

@@ -244,7 +244,7 @@ class FreshSystem:
 
     @property
     def label(self) -> str:
-        """The name with the number of model calls: "RIFER, about 43 calls"."""
+        """Return the name with the number of model calls: "RIFER, about 43 calls"."""
         spec = self.spec(Writer("any", "any"))
         over = f" of {spec.n_sources} passages" if self.answering is Answering.SENTENCES else ""
         calls = spec.calls(spec.depth)

@@ -54,7 +54,7 @@ class BoardRow:
 
     @property
     def rating(self) -> float:
-        """`bradley_terry` on the scale of arenas: 1000 is the mean, 400 points are odds of ten."""
+        """Return `bradley_terry` on the scale of arenas: 1000 is the mean, 400 points are odds of ten."""
         from grading.statistics.bradley_terry import rating  # brings scipy
 
         return rating(self.bradley_terry)

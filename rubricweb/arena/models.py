@@ -207,36 +207,36 @@ class Battle(models.Model):
 
     @property
     def is_imported(self) -> bool:
-        """Whether it came from a file of battles: nobody knows which answers it is of."""
+        """Return whether it came from a file of battles: nobody knows which answers it is of."""
         return self.drawn == self.Drawn.IMPORTED
 
     @property
     def stored_topic(self) -> Topic:
-        """The topic of a battle of stored answers."""
+        """Return the topic of a battle of stored answers."""
         if self.topic is None:
             raise ValueError("a question has no topic of its own")
         return self.topic
 
     @property
     def places(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Left and right of stored answers: (run, topic), by primary keys."""
+        """Return left and right of stored answers: (run, topic), by primary keys."""
         if not (self.left_id and self.right_id and self.topic_id):
             raise ValueError("answers to a question are of no run")
         return (self.left_id, self.topic_id), (self.right_id, self.topic_id)
 
     @property
     def query_id(self) -> str:
-        """The query id of the topic; empty for a question that was typed in."""
+        """Return the query id of the topic; empty for a question that was typed in."""
         return self.question.query_id if self.question else self.stored_topic.query_id
 
     @property
     def text(self) -> str:
-        """The query of the topic, or the question."""
+        """Return the query of the topic, or the question."""
         return self.question.text if self.question else self.stored_topic.text
 
     @property
     def about(self) -> str:
-        """The label in the audit trail."""
+        """Return the label in the audit trail."""
         return f"topic {self.query_id}" if self.query_id else f"question {self.question_id}"
 
 

@@ -82,7 +82,7 @@ class QuestionForm(forms.Form):
 
     @property
     def new_question(self) -> actions.NewQuestion:
-        """What the valid form says."""
+        """Return what the valid form says."""
         chosen = self.cleaned_data
         topic: Topic | None = self._collection.topics.get(pk=chosen["topic"]) if chosen["topic"] else None
         text = topic.text or topic.query_id if topic else chosen["text"]

@@ -70,7 +70,7 @@ class Coverage:
 
     @property
     def score(self) -> float | None:
-        """The share of items that are covered; None where no cell is graded."""
+        """Return the share of items that are covered; None where no cell is graded."""
         return self.covered / len(self.items) if (self.ratings >= 0).any() else None
 
 
@@ -171,7 +171,7 @@ class Disagreement:
 
     @property
     def tags(self) -> list[tuple[str, int]]:
-        """How many say so, by what they say; the most frequent first."""
+        """Return how many say so, by what they say; the most frequent first."""
         return Counter(label for reason in self.reasons for label in reason.tag_labels).most_common()
 
     @property

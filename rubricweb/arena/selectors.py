@@ -50,12 +50,12 @@ class BattleView:
 
     @property
     def holding(self) -> Vote | None:
-        """The vote that holds."""
+        """Return the vote that holds."""
         return self.last if self.last and not self.last.is_withdrawn else None
 
     @property
     def reason(self) -> Reason | None:
-        """Why the person voted so."""
+        """Return why the person voted so."""
         return reason_of(self.holding) if self.holding else None
 
     @property
@@ -64,7 +64,7 @@ class BattleView:
 
     @property
     def asks_evidence(self) -> bool:
-        """Whether either side cites anything."""
+        """Return whether either side cites anything."""
         return any(side.answer.passages for side in self.sides)
 
     @property
@@ -120,7 +120,7 @@ class RubricView:
 
     @property
     def prefers(self) -> str:
-        """The side that covers more items; empty where both cover as many."""
+        """Return the side that covers more items; empty where both cover as many."""
         left, right = self.covered
         return "" if left == right else ("left" if left > right else "right")
 

@@ -116,7 +116,7 @@ class Settings:
 
     @property
     def thinking_options(self) -> dict[str, str]:
-        """The last three, where they are not the defaults."""
+        """Return the last three, where they are not the defaults."""
         return {
             each.name: value
             for each in fields(Thinking)

@@ -71,7 +71,7 @@ class Bank(models.Model):
 
     @property
     def all_items(self) -> ItemQuerySet:
-        """Including those that are secret from the reader: for scores and changes. Screens list `items`."""
+        """Return all items, also secret ones, for scores and changes. Screens list `items`."""
         return Item.including_secret.filter(bank=self)
 
 
@@ -184,12 +184,12 @@ class Item(models.Model):
 
     @property
     def has_own_weight(self) -> bool:
-        """Its weight is not that of its importance."""
+        """Return whether its weight is not that of its importance."""
         return self.weight != Importance(self.importance).weight
 
     @property
     def is_secret(self) -> bool:
-        """Whether its wording is secret, and so the same words in every bank."""
+        """Return whether its wording is secret, and so the same words in every bank."""
         return self.revision.is_secret
 
 
@@ -279,7 +279,7 @@ class BankVersion(models.Model):
 
     @property
     def all_entries(self) -> models.QuerySet[VersionItem]:
-        """Including those that are secret from the reader: for scores, and to restore the version."""
+        """Return all entries, also those secret from the reader: for scores, and to restore the version."""
         return VersionItem.including_secret.filter(version=self)
 
 

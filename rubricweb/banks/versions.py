@@ -77,7 +77,7 @@ class ItemDiff:
 
     @property
     def pieces(self) -> list[tuple[Piece, str]]:
-        """Both texts merged into one, word by word."""
+        """Return both texts merged into one, word by word."""
         return word_diff(self.before.text if self.before else "", self.after.text if self.after else "")
 
 

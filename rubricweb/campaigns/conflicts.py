@@ -165,7 +165,7 @@ class CellConflict:
 
     @property
     def waits(self) -> bool:
-        """Nobody decided, and it is not left to another."""
+        """Return whether nobody decided, and it is not left to another."""
         return self.decision is None and not self.is_party
 
     @property
@@ -225,7 +225,7 @@ class DecidePage:
 
     @property
     def number(self) -> int:
-        """The number of the passage, from 1."""
+        """Return the number of the passage, from 1."""
         return self.passages.index(self.here) + 1 if self.here else 0
 
     @property

@@ -107,7 +107,7 @@ class Campaign(models.Model):
 
     @property
     def is_sample(self) -> bool:
-        """Whether its cells were drawn for an estimate, by lot whatever the order."""
+        """Return whether its cells were drawn for an estimate, by lot whatever the order."""
         return self.cells_taken in SAMPLES
 
     @property
@@ -116,12 +116,12 @@ class Campaign(models.Model):
 
     @property
     def is_by_passage(self) -> bool:
-        """Whether the cells of a passage follow each other."""
+        """Return whether the cells of a passage follow each other."""
         return not self.is_standing and self.passage_order != self.PassageOrder.CELL
 
     @property
     def hides(self) -> str:
-        """A sentence on the grades that its assessors do not see yet; empty where they see all."""
+        """Return a sentence on the grades that its assessors do not see yet; empty where they see all."""
         if self.mode == self.Mode.ASSISTED:
             return ""
         return (
@@ -131,7 +131,7 @@ class Campaign(models.Model):
 
     @property
     def counts_for(self) -> str:
-        """The estimates that its ratings support, in words."""
+        """Return the estimates that its ratings support, in words."""
         if self.draw_id is None:
             return "These pairs support no estimate, because they were not drawn at random from all."
         return f"{self._counts_for}{UNFINISHED if self.is_by_passage and not self.is_sample else ''}"
@@ -196,7 +196,7 @@ class CampaignCell(models.Model):
 
     @property
     def human_cell(self) -> Cell:
-        """The cell as `grades.human_ratings` takes it."""
+        """Return the cell as `grades.human_ratings` takes it."""
         return Cell(self.topic_id, self.revision_id, self.passage_id, self.campaign.collection.channel)
 
 

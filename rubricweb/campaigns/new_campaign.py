@@ -57,7 +57,7 @@ class ClosePair:
 
     @property
     def is_likely(self) -> bool:
-        """The leaderboard will probably call their order clear."""
+        """Return whether the leaderboard will probably call their order clear."""
         return self.is_clear and self.chance >= 0.5
 
 
@@ -94,7 +94,7 @@ class PlanPreview:
 
     @property
     def total(self) -> float:
-        """Seconds, of everybody together."""
+        """Return the seconds of everybody together."""
         return self.ratings * self.seconds
 
     @property
@@ -108,7 +108,7 @@ class PlanPreview:
 
     @property
     def too_few(self) -> str:
-        """Why the campaign could not be finished, as a sentence: a person rates a cell once."""
+        """Return why the campaign could not be finished, as a sentence: a person rates a cell once."""
         if self.people >= self.assessors:
             return ""
         who = "1 can" if self.people == 1 else f"{self.people} can"
@@ -116,12 +116,12 @@ class PlanPreview:
 
     @property
     def each(self) -> float:
-        """Seconds of one person, if they share alike."""
+        """Return seconds of one person, if they share alike."""
         return self.total / self.people if self.people else self.total
 
     @property
     def once_more(self) -> float:
-        """Seconds of one more assessor per cell."""
+        """Return seconds of one more assessor per cell."""
         return self.cells * self.seconds
 
     @property
@@ -130,7 +130,7 @@ class PlanPreview:
 
     @property
     def clear_pairs(self) -> tuple[ClosePair, ...]:
-        """The close pairs that the topics tell apart."""
+        """Return the close pairs that the topics tell apart."""
         return tuple(pair for pair in self.pairs if pair.is_clear)
 
 

@@ -56,7 +56,7 @@ class CellChoice:
 
     @property
     def design(self) -> Draw.Design | None:
-        """The sampling design of its random cells; None if they are drawn from a part of the cells."""
+        """Return the sampling design of its random cells; None if they are drawn from a part of the cells."""
         designs = {
             Taken.ALL: Draw.Design.CELLS,
             Taken.COVER: Draw.Design.COVER,
@@ -266,7 +266,7 @@ class ChoiceInputs:
 
     @cached_property
     def sheets(self) -> list[TopicPopulation]:
-        """All topics with items, whether chosen or not: the leaderboard uses all of them."""
+        """Return all topics with items, whether chosen or not: the leaderboard uses all of them."""
         by_rater = [grades_by_kind(rater, self.pool) for rater in self._raters]
         confidence = confidences(self.choice.rater, self.columns)
         sheets = []
@@ -286,7 +286,7 @@ class ChoiceInputs:
 
     @property
     def _raters(self) -> list[Rater]:
-        """The chosen one first; others with which it can disagree have the same purpose.
+        """Return the raters, the chosen one first; others with which it can disagree have the same purpose.
 
         Those of a panel are its members, and a panel disagrees with no grader that is none.
         """
@@ -343,12 +343,12 @@ class ChoiceInputs:
 
     @cached_property
     def means(self) -> Floats:
-        """Rubric-Cover@k of each run over the topics with items."""
+        """Return Rubric-Cover@k of each run over the topics with items."""
         return self.scores.mean(axis=1) if self.sheets else _NONE
 
     @cached_property
     def scores(self) -> Floats:
-        """Rubric-Cover@k, shape (runs, topics with items)."""
+        """Return Rubric-Cover@k, shape (runs, topics with items)."""
         scores = [
             cover.cover(
                 sheet.cells.ratings,

@@ -48,7 +48,7 @@ class CampaignRow:
 
     @property
     def total(self) -> int:
-        """The number of ratings needed; a skipped cell waits for somebody else."""
+        """Return the number of ratings needed; a skipped cell waits for somebody else."""
         turns = sum(count for state, count in self.states.items() if state != State.SKIPPED)
         return turns - self.unasked
 
@@ -62,7 +62,7 @@ class CampaignRow:
 
     @property
     def left_for_reader(self) -> int:
-        """The most that the reader can still rate: a person rates a cell once, and others may take some."""
+        """Return the most that the reader can still rate: once a cell, and others may take some."""
         if self.campaign.is_standing:
             return self.left
         return max(0, min(self.left, self.total // self.campaign.assessors - self.mine))

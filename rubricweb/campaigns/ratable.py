@@ -216,12 +216,12 @@ class RatableCell:
 
     @property
     def waits(self) -> bool:
-        """The person has not handed in the cell."""
+        """Return whether the person has not handed in the cell."""
         return not self.turn.is_done
 
     @property
     def differs(self) -> bool:
-        """The person and the grader are at least two levels apart."""
+        """Return whether the person and the grader are at least two levels apart."""
         own = None if self.event is None else self.event.rating
         graders = None if self.grade is None else self.grade.rating
         return own is not None and graders is not None and abs(own - graders) > 1
@@ -238,7 +238,7 @@ class RatableCell:
 
     @property
     def marks(self) -> str:
-        """Where the answer stands in the passage, as scripts count characters: "12-40 52-80"."""
+        """Return where the answer stands in the passage, as scripts count characters: "12-40 52-80"."""
         at, spans = 0, []
         for segment in self.segments:
             end = at + len(segment.text.encode("utf-16-le")) // 2

@@ -90,7 +90,7 @@ class QueuePage:
 
     @property
     def card(self) -> RatableCell | None:
-        """The cell that the keys are for."""
+        """Return the cell that the keys are for."""
         return self.passages[0].current if self.passages else None
 
     @property
@@ -99,13 +99,13 @@ class QueuePage:
 
     @property
     def most_of_mine(self) -> int:
-        """The most that the person may rate in all: a person rates a cell once, and others may take some."""
+        """Return the most that the person may rate in all: once a cell, and others may take some."""
         share = self.total if self.campaign.is_standing else self.total // self.campaign.assessors
         return max(self.mine, min(share, self.mine + self.left))
 
     @property
     def time_left(self) -> float | None:
-        """The seconds of the person's own part, at their pace."""
+        """Return the seconds of the person's own part, at their pace."""
         left = self.most_of_mine - self.mine
         return None if self.pace is None else max(LEAST_SECONDS, self.pace) * left
 

@@ -83,7 +83,7 @@ class ProblemAnswer(ClientError):
 
     @property
     def errors(self) -> Mapping[str, list[str]]:
-        """What is wrong, by the name of the field."""
+        """Return what is wrong, by the name of the field."""
         errors = self.members.get("errors")
         return errors if isinstance(errors, dict) else {}
 
@@ -109,22 +109,22 @@ class ChangedMeanwhile(Conflict):
 
     @property
     def seen(self) -> int:
-        """The version that the write named."""
+        """Return the version that the write named."""
         return int(self.members["seen"])
 
     @property
     def version(self) -> int:
-        """The item's version now, which a second attempt names."""
+        """Return the item's version now, which a second attempt names."""
         return int(self.members["now"]["version"])
 
     @property
     def theirs(self) -> str:
-        """The item's wording now."""
+        """Return the item's wording now."""
         return str(self.members["now"]["text"])
 
     @property
     def ours(self) -> str | None:
-        """The wording that was sent; None where the change was no rewording."""
+        """Return the wording that was sent; None where the change was no rewording."""
         return self._own_text
 
     def __init__(

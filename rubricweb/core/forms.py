@@ -139,7 +139,7 @@ class Chip:
         return takes_several(self.field.field)
 
     @property
-    def shown(self) -> str:
+    def chosen(self) -> str:
         """Return the label of the chosen value."""
         choices = getattr(self.field.field.widget, "choices", ())
         if self.takes_several:

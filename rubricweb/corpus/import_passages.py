@@ -192,7 +192,7 @@ class DocIdCheck:
 
     @cached_property
     def _by_look(self) -> dict[str, str]:
-        """The ids of passages that do not look as they are written."""
+        """Return the ids of passages that do not look as they are written."""
         return {look(doc_id): doc_id for doc_id in self._doc_ids if not doc_id.isascii()}
 
     def compare(self, doc_ids: Iterable[str], *, file: str) -> None:

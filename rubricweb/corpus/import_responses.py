@@ -74,7 +74,7 @@ class ResponseImporter:
         return " ".join(sentence["text"] for sentence in row.sentences) if row else None
 
     def release_passages(self, run: Run, topic: Topic) -> None:
-        """At the end take the passages that the run ranks now out of the pool, if nothing needs them."""
+        """Take the passages that the run ranks now out of the pool, if nothing needs them."""
         ranked = run.rankings.filter(topic=topic).values_list("doc_ids", flat=True)
         self._replaced.setdefault(topic, set()).update(chain.from_iterable(ranked))
 

@@ -83,7 +83,7 @@ class Collection(models.Model):
 
     @property
     def channel(self) -> str:
-        """The Redis channel of this collection's live events."""
+        """Return the Redis channel of this collection's live events."""
         return f"rubricweb:collection:{self.pk}"
 
 
@@ -158,7 +158,7 @@ class Topic(models.Model):
 
     @property
     def has_details(self) -> bool:
-        """Whether the track says more of the topic than its query."""
+        """Return whether the track says more of the topic than its query."""
         return bool(self.description or self.narrative or self.background or self.attributes)
 
     @property
@@ -288,7 +288,7 @@ class Run(models.Model):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it is our own and not complete; it counts by itself once it is."""
+        """Return whether it is our own and not complete; it counts by itself once it is."""
         return self.is_made_here and self.state == self.State.SUBMITTED
 
 
@@ -343,7 +343,7 @@ class Response(models.Model):
 
     @property
     def is_one_text(self) -> bool:
-        """Whether it came as one text, of whose sentences and citations nothing is known."""
+        """Return whether it came as one text, of whose sentences and citations nothing is known."""
         is_whole = self.passages_of == self.PassagesOf.WHOLE
         return is_whole and [sentence["citations"] for sentence in self.sentences] == [None]
 

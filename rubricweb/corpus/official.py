@@ -1,9 +1,15 @@
-"""Official leaderboards of a collection: import, read, replace, remove."""
+"""Official leaderboards of a collection: import, read, replace, remove.
+
+Those of tracks come with the product: facts, each with its source. Each is a TSV file of `official_boards/`,
+read as any other, with the board's name, its measure and where its numbers are from in comment lines above
+the header.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -13,18 +19,61 @@ from django.db.models import F, QuerySet
 
 from grading.errors import BadFormat
 from grading.formats.official import OfficialBoard, read_official
-from grading.statistics.approximate_ranks import competition_ranks
+from grading.formats.reading import lines
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import from_ranks
+from grading.statistics.rank_intervals import competition_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
 from rubricweb.corpus.pseudonyms import hides_names
 from rubricweb.corpus.run_slices import RunSlice
-from rubricweb.corpus.shipped_boards import shipped_at
 
 if TYPE_CHECKING:
     from rubricweb.corpus.import_base import FilePosition, Tally
+
+
+FOLDER = Path(__file__).resolve().parent / "official_boards"
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedBoard:
+    """A track's leaderboard; `slug` names it in forms and commands."""
+
+    slug: str
+    name: str
+    measure: str
+    source: str
+    run_tags: frozenset[str]
+
+    @property
+    def path(self) -> Path:
+        return FOLDER / f"{self.slug}.tsv"
+
+
+@cache
+def shipped_boards() -> dict[str, ShippedBoard]:
+    """Return the boards by slug, in the order of slugs."""
+    return {path.stem: _board(path) for path in sorted(FOLDER.glob("*.tsv"))}
+
+
+def shipped_at(path: Path) -> ShippedBoard | None:
+    """Return the board whose file this is; None for a file of somebody's own."""
+    return shipped_boards().get(path.stem) if path.parent == FOLDER else None
+
+
+def board_file(name: str | Path) -> Path:
+    """Return the path of that name; if there is no file, that of the shipped board with that slug."""
+    path, board = Path(name), shipped_boards().get(str(name))
+    return board.path if board and not path.exists() else path
+
+
+def _board(path: Path) -> ShippedBoard:
+    comments = [text for _, text in lines(path) if text.startswith("# ")]
+    stated = dict(line[2:].split(": ", 1) for line in comments)
+    run_tags = frozenset(read_official(path).values)
+    return ShippedBoard(path.stem, stated["name"], stated["measure"], stated["source"], run_tags)
+
 
 NAME_LIMIT = 80
 REPLACED = ("value", "is_rank", "measure", "source")

@@ -38,8 +38,8 @@ class PoolRule:
         return self.by_type.get(run_type, self.depth)
 
     @property
-    def words(self) -> str:
-        """The rule in words: "top 20, manual runs 50, of 3 runs"."""
+    def text(self) -> str:
+        """Return the rule in words: "top 20, manual runs 50, of 3 runs"."""
         types = [f"{name} runs {depth}" for name, depth in self.by_type.items()]
         return ", ".join([f"top {self.depth}", *types, *([f"of {len(self.runs)} runs"] if self.runs else [])])
 
@@ -126,7 +126,7 @@ def apply_pool(collection: Collection, rule: PoolRule, *, by: User | None) -> Po
     collection.pool_rule = asdict(rule)
     collection.save(update_fields=["pool_rule"])
     plan = _extend(collection, rule)
-    audit.record("pool built", collection, by=by, detail=f"{rule.words}: {plan.added:,} passages added")
+    audit.record("pool built", collection, by=by, detail=f"{rule.text}: {plan.added:,} passages added")
     return plan
 
 

@@ -105,7 +105,7 @@ class Writer:
 
     @property
     def initial(self) -> dict[str, object]:
-        """The values of a form's fields `backend` and `llm`."""
+        """Return the values of a form's fields `backend` and `llm`."""
         return {"backend": self.backend, "llm": self.llm}
 
 

@@ -54,14 +54,14 @@ class RunSlice:
 
     @property
     def stated(self) -> str:
-        """What the runs are, without their names, which a published board may hide."""
+        """Return what the runs are, without their names, which a published board may hide."""
         of_task = f"of task {self.label}" if self.task != NO_TASK else self.label
         parts = (of_task if self.task else "", "chosen by name" if self.names else "")
         return f"{len(self.run_pks)} of {self.n_all} runs: {', '.join(filter(None, parts))}"
 
     @property
     def document(self) -> dict[str, str | None]:
-        """What a board's JSON says of them; its rows have their names."""
+        """Return what a board's JSON says of them; its rows have their names."""
         return {"task": self.task or None, "stated": self.stated}
 
     @property

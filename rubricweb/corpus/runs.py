@@ -97,7 +97,7 @@ class RunForm(forms.Form):
 
     @property
     def described(self) -> actions.RunDescription:
-        """What the valid form says."""
+        """Return what the valid form says."""
         return actions.RunDescription(
             **{name: value for name, value in self.cleaned_data.items() if name != "seen"}
         )

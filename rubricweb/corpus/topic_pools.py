@@ -91,7 +91,7 @@ class TopicPool:
 
     @cached_property
     def judgments(self) -> Mapping[str, int]:
-        """The highest judgment of each doc id."""
+        """Return the highest judgment of each doc id."""
         ids = self.known_ids + self.judged.unranked
         pairs = zip(self.judged.rows.tolist(), self.judged.labels.tolist(), strict=True)
         return {ids[row]: label for row, label in pairs}
@@ -113,12 +113,12 @@ class TopicPool:
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """How many passages each run ranks, shape (runs,); 0 where it lacks the topic."""
+        """Return how many passages each run ranks, shape (runs,); 0 where it lacks the topic."""
         return np.maximum(self.rankings.lengths, 0)
 
     @cached_property
     def ranked_rows(self) -> NDArray[np.int32]:
-        """Rows of the pool by rank, shape (runs, depth); -1 for a passage outside it and after the end."""
+        """Return rows of the pool by rank, shape (runs, depth); -1 for one outside it and after the end."""
         rows = self.rankings.rows
         return np.where(rows < len(self.doc_ids), rows, np.int32(-1)) if self.rankings.outside else rows
 
@@ -131,7 +131,7 @@ class TopicPool:
 
     @property
     def known_ids(self) -> tuple[str, ...]:
-        """The doc ids that the rows of `rankings` stand for."""
+        """Return the doc ids that the rows of `rankings` stand for."""
         return self.doc_ids + self.rankings.outside
 
     def ranked_by(self, run: int) -> tuple[str, ...]:
@@ -177,13 +177,13 @@ class TopicPool:
 
     @property
     def ranked(self) -> tuple[tuple[str, ...] | None, ...]:
-        """Doc ids that each run ranks, best first; None where the run lacks the topic."""
+        """Return the doc ids that each run ranks, best first; None where the run lacks the topic."""
         lengths = enumerate(self.rankings.lengths.tolist())
         return tuple(None if length < 0 else self.ranked_by(run) for run, length in lengths)
 
     @property
     def scores(self) -> tuple[tuple[float, ...] | None, ...]:
-        """Scores of `ranked`, by run."""
+        """Return scores of `ranked`, by run."""
         lists = zip(self.rankings.scores, self.rankings.lengths.tolist(), strict=True)
         return tuple(None if length < 0 else tuple(values[:length].tolist()) for values, length in lists)
 

@@ -63,7 +63,7 @@ class RequestRow:
 
     @property
     def what(self) -> str:
-        """What the model was asked, as the end of a sentence."""
+        """Return what the model was asked, as the end of a sentence."""
         is_weighing = self.request.asks == "importance"
         purpose = "the importance of nuggets" if is_weighing else f"for {self.request.kind}s"
         return f"{purpose} on {self.subtopic}" if self.subtopic else purpose
@@ -84,7 +84,7 @@ class DraftInbox:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a model is being asked, or will be."""
+        """Return whether a model is being asked, or will be."""
         return any(row.request.is_live for row in self.requests)
 
     @property
@@ -97,7 +97,7 @@ class DraftInbox:
 
     @property
     def news(self) -> str:
-        """What a refreshed inbox says aloud: the answers that came, not that a model is still asked."""
+        """Return what a refreshed inbox says aloud: the answers that came, not that one still waits."""
         failed = [_failure(row.request) for row in self.requests if row.request.state == "failed"]
         n = len(self.rows)
         waiting = f"{counted(n, 'draft')} {'waits' if n == 1 else 'wait'} for a decision."

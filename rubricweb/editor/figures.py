@@ -79,20 +79,20 @@ class ItemFigures:
 
     @property
     def mean(self) -> float | None:
-        """The mean grade of the graded passages; None without any."""
+        """Return the mean grade of the graded passages; None without any."""
         by_rating = self.counts[: MAX_RATING + 1]
         graded = sum(by_rating)
         return sum(rating * count for rating, count in enumerate(by_rating)) / graded if graded else None
 
     @property
     def title(self) -> str:
-        """Coverage and mean grade: "3 of 6 passages, mean grade 2.50"."""
+        """Return coverage and mean grade: "3 of 6 passages, mean grade 2.50"."""
         mean = "" if self.mean is None else f", mean grade {self.mean:z.2f}"
         return f"{self.covered} of {self.passages} passages{mean}"
 
     @property
     def is_graded(self) -> bool:
-        """Whether any passage was graded; without, a share would read as 0."""
+        """Return whether any passage was graded; without, a share would read as 0."""
         return self.missing < self.passages
 
     @property
@@ -105,7 +105,7 @@ class ItemFigures:
 
     @property
     def bars(self) -> list[GradeBar]:
-        """Bars for the ratings of the grader's scale."""
+        """Return bars for the ratings of the grader's scale."""
         tallest = max(self.counts, default=0) or 1
         lowest, highest = scale_of(self.config)
         columns = [
@@ -117,7 +117,7 @@ class ItemFigures:
 
     @property
     def min_grade_words(self) -> str:
-        """The threshold, with its name if the scale has names."""
+        """Return the threshold, with its name if the scale has names."""
         name = name_of(self.config, self.min_grade)
         return f"{self.min_grade} ({name})" if name else str(self.min_grade)
 
@@ -138,7 +138,7 @@ class FiguredRow(banks.ItemRow):
 
     @property
     def tags(self) -> str:
-        """What the chips above the list find it by."""
+        """Return what the chips above the list find it by."""
         has: dict[str, object] = {"secret": self.item.is_secret}
         if figures := self.figures:
             has |= {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}

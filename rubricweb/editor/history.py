@@ -219,7 +219,7 @@ class HistoryForm(ChipForm):
 
     @property
     def seen(self) -> Seen | None:
-        """The last rows of the page before; None on the newest page."""
+        """Return the last rows of the page before; None on the newest page."""
         change, move = self.cleaned_data.get("before"), self.cleaned_data.get("before_move")
         return Seen(change, move) if change or move else None
 

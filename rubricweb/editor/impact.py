@@ -77,7 +77,7 @@ class Impact:
 
     @property
     def seconds(self) -> float | None:
-        """The expected time, with loading the models; None without a measured rate."""
+        """Return the expected time, with loading the models; None without a measured rate."""
         return None if self.time is None or self.time.is_guess else self.time.loading + self.time.grading
 
     @property
@@ -86,7 +86,7 @@ class Impact:
 
     @property
     def in_words(self) -> str:
-        """One sentence to announce."""
+        """Return one sentence to announce."""
         moving = "no run"
         if self.could_move:
             moving = f"up to {number(len(self.could_move))} of {number(self.runs)} runs"

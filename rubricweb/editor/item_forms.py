@@ -121,7 +121,7 @@ class ChosenItemsForm(forms.Form):
 
     @property
     def importance(self) -> Importance | None:
-        """The importance to set; None where it stays."""
+        """Return the importance to set; None where it stays."""
         act = self.cleaned_data["act"]
         return Importance(act) if act in Item.Weight.values else None
 

@@ -66,7 +66,7 @@ class Start:
 
     @property
     def time(self) -> str:
-        """How long all topics take."""
+        """Return how long all topics take."""
         whole = len(self.topics) * self.seconds if self.seconds else 0.0
         return in_words((whole, whole)) if whole else ""
 
@@ -91,7 +91,7 @@ class StartForm(forms.Form):
 
     @property
     def model_name(self) -> tuple[str, str]:
-        """The back-end and the model that are chosen, or offered first."""
+        """Return the back-end and the model that are chosen, or offered first."""
         chosen = str(self["model"].value() or next(iter(self.models)))
         backend, _, llm = chosen.partition("|")
         return backend, llm

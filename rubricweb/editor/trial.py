@@ -90,7 +90,7 @@ class Trial:
 
     @property
     def largest_change(self) -> float:
-        """The largest change of a score."""
+        """Return the largest change of a score."""
         return max((abs(row.score - row.score_before) for row in self.rows), default=0.0)
 
     @property

@@ -55,7 +55,7 @@ class AssessmentExport:
 
     @cached_property
     def losses(self) -> list[str]:
-        """What the file will lack, an entry an answer or a sort of things."""
+        """Return what the file will lack, an entry an answer or a sort of things."""
         return list(assessment_losses(self.scope, self.author))
 
 

@@ -69,7 +69,7 @@ class BankExport:
 
     @property
     def file_name(self) -> str:
-        """`<collection>_<bank>[_v<version>][_secret]_<dialect>.jsonl`; `.zip` where each topic has a file."""
+        """Return `<collection>_<bank>[_v<version>][_secret]_<dialect>.jsonl`; `.zip` for a file a topic."""
         scope, ending = self.scope, "zip" if self.dialect.file_name else "jsonl"
         version = f"v{scope.version.number}" if scope.version else ""
         secret = "secret" if scope.has_secrets else ""
@@ -179,7 +179,7 @@ class BankExportForm(forms.Form):
 
     @property
     def query(self) -> str:
-        """The choices as an address has them."""
+        """Return the choices as an address has them."""
         return urlencode({name: self[name].value() or "" for name in self.fields})
 
     @property

@@ -8,7 +8,6 @@ from rubricweb.exports import (
     labels,
     listings,
     support,
-    support_page,
     views,
 )
 
@@ -37,7 +36,7 @@ urlpatterns = [
     path("<slug:slug>/exports/topics/file/", corpus.topics_file, name="topics-file"),
     path("<slug:slug>/exports/runs/<int:run_id>/", corpus.run_page, name="run"),
     path("<slug:slug>/exports/runs/<int:run_id>/file/", corpus.run_file, name="run-file"),
-    path("<slug:slug>/exports/support/", support_page.support_page, name="support-labels"),
+    path("<slug:slug>/exports/support/", support.support_page, name="support-labels"),
     path("<slug:slug>/exports/support/<str:file>/", support.support, name="support"),
     path("<slug:slug>/exports/graded/", graded.graded, name="graded"),
     path("<slug:slug>/exports/leaderboard/", views.leaderboard, name="leaderboard"),

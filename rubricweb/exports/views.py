@@ -22,7 +22,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.corpus.pseudonyms import naming as naming_of_people
 from rubricweb.exports import selectors
-from rubricweb.leaderboards.board.files import WRITERS
+from rubricweb.leaderboards.board.files import FORMATS
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.review.models import Flag
 
@@ -142,10 +142,10 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """Download the board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
     collection = access.collection_for(request.user, slug)
     form, kind = BoardForm(request.GET, collection=collection), request.GET.get("format", "tsv")
-    if not form.is_valid() or kind not in WRITERS:
+    if not form.is_valid() or kind not in FORMATS:
         return _back(request, slug)
     try:
-        lines = WRITERS[kind].lines(form.spec)
+        lines = FORMATS[kind].lines(form.spec)
     except BadFormat as error:
         messages.error(
             request,
@@ -153,7 +153,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
         )
         return _back(request, slug)
     name = selectors.leaderboard_name(form.spec, kind)
-    return _download(lines, name=name, content_type=WRITERS[kind].content_type)
+    return _download(lines, name=name, content_type=FORMATS[kind].media_type)
 
 
 @require_safe

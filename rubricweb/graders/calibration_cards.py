@@ -151,7 +151,7 @@ class CalibrationStatus:
         return self.card is not None and not self.n_changed
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Describe the status, with the weighted kappa if the reader has nothing left to rate blind."""
         if self.card is None:
             return "not calibrated: it has no card for these items"

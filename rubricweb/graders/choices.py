@@ -136,7 +136,7 @@ class CardState:
     """Whether a card's grader can run on this server."""
 
     tone: str
-    words: str
+    text: str
 
 
 def state_of(card: GraderCard, workers: Sequence[WorkerBeat]) -> CardState:

@@ -16,7 +16,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of, saved_config
 from rubricweb.grades.engine import parts, progress
-from rubricweb.grades.engine.doubts import Doubt
+from rubricweb.grades.engine.gaps import Doubt
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.stages import (
     Stages,

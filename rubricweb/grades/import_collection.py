@@ -188,7 +188,7 @@ def _extend_pool(collection: Collection, tally: Tally) -> None:
     if plan is not None and (plan.added or plan.textless):
         tally.of("pooled").new += plan.added
         lacking = f"; {plan.textless:,} more have no text yet" if plan.textless else ""
-        tally.note(f"the pool grew by {plan.added:,} passages ({plan.rule.words}){lacking}")
+        tally.note(f"the pool grew by {plan.added:,} passages ({plan.rule.text}){lacking}")
 
 
 def _collection(slug: str, files: ImportFiles, tally: Tally, *, by: User | None) -> Collection:

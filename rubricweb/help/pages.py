@@ -114,7 +114,7 @@ class HelpPage:
 
     @property
     def headings(self) -> list[HelpSection]:
-        """The headings of the second level."""
+        """Return the headings of the second level."""
         return [part for part in self.parts if part.level == 2]
 
     @property

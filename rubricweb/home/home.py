@@ -82,7 +82,7 @@ class Checklist:
 
     @property
     def next(self) -> ChecklistStep | None:
-        """The first step that is open."""
+        """Return the first step that is open."""
         return next(iter(self.open), None)
 
 
@@ -231,7 +231,7 @@ class CollectionRow:
 
     @property
     def next(self) -> ChecklistStep | None:
-        """The first station that is not done."""
+        """Return the first station that is not done."""
         return next((step for step in self.stations if not step.is_done), None)
 
     @property

@@ -73,7 +73,7 @@ class WaitingTask:
 
     @property
     def seconds(self) -> float | None:
-        """How long all of it takes; None for what is not counted in time."""
+        """Return how long all of it takes; None for what is not counted in time."""
         each = self.pace or SECONDS.get(self.kind)
         return None if each is None else each * self.count
 

@@ -125,7 +125,7 @@ class WorkList:
 
     @property
     def below(self) -> list[WorkRow]:
-        """The rows below the first campaign, which stands above them with its own button."""
+        """Return the rows below the first campaign, which stands above them with its own button."""
         return [
             row for row in self.rows if not (self.first and row.task.campaign and row.task is self.first.task)
         ]

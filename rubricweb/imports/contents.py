@@ -82,7 +82,7 @@ def takeable() -> tuple[Format, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options for all files of an import, as those of `manage.py import_collection`."""
+    """Options for all files of an import, as those of `rubricweb import_collection`."""
 
     bank_name: str = DEFAULT_BANK
     judgments: str = ""

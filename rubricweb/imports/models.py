@@ -119,6 +119,6 @@ class ImportFile(models.Model):
 
     @property
     def question(self) -> tuple[str, ...]:
-        """The formats among which a person chooses, and what was expected; empty if there is no choice."""
+        """Return the formats among which a person chooses, and what was expected; empty without a choice."""
         expected = self.problem.rpartition("expected")[2]
         return (*self.fitting_formats, expected) if self.fitting_formats else ()

@@ -28,7 +28,7 @@ HIGHEST_JUDGMENT = 32_767
 
 
 class OptionsForm(forms.Form):
-    """The options of `manage.py import_collection`."""
+    """The options of `rubricweb import_collection`."""
 
     bank_name = forms.CharField(
         label="Rubric",

@@ -87,7 +87,7 @@ class FileRow:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """(name, label) of each format that it may have, where a person has to choose."""
+        """Return (name, label) of each format that it may have, where a person has to choose."""
         fitting = self.file.fitting_formats
         return [
             (file_format.name, file_format.label)
@@ -97,7 +97,7 @@ class FileRow:
 
     @property
     def lacks_author(self) -> bool:
-        """Whether it is read as it is once somebody names its author."""
+        """Return whether it is read as it is once somebody names its author."""
         needs_one = self.file.format in OF_ANSWERS and not self.file.author
         return (needs_one and not self.file.problem) or self.problem.startswith(NO_AUTHOR)
 
@@ -107,12 +107,12 @@ class FileRow:
 
     @property
     def author_help(self) -> str:
-        """What a named author makes of the file; empty where its content says whose it is."""
+        """Return what a named author makes of the file; empty where its content says whose it is."""
         return AUTHOR_HELP.get(self.file.format, "")
 
     @property
     def preview(self) -> list[tuple[int, str, bool]]:
-        """(line number, text, whether it has the problem)."""
+        """Return (line number, text, whether it has the problem)."""
         return [(number, text, number == self.line) for number, text in self.file.preview]
 
 
@@ -130,7 +130,7 @@ class Batch:
 
     @property
     def refused_files(self) -> list[ImportFile]:
-        """Files that keep the others from being imported."""
+        """Return files that keep the others from being imported."""
         rows = (file for file in self.files if file.state == "refused")
         return [row.file for row in rows if not row.file.is_left_out]
 
@@ -140,17 +140,17 @@ class Batch:
 
     @property
     def not_kept(self) -> int:
-        """Files that were refused while they came in, such as one that is too large."""
+        """Return files that were refused while they came in, such as one that is too large."""
         return sum(not file.file.is_kept for file in self.files)
 
     @property
     def unclear(self) -> int:
-        """Files whose format a person has to choose first."""
+        """Return files whose format a person has to choose first."""
         return sum(file.state == "which format?" for file in self.files)
 
     @property
     def authorless(self) -> int:
-        """Files whose author a person has to name first."""
+        """Return files whose author a person has to name first."""
         return sum(file.state == AUTHORLESS for file in self.files)
 
     @property
@@ -167,7 +167,7 @@ class Batch:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can be imported as it was checked."""
+        """Return whether it can be imported as it was checked."""
         is_checked = self.row.step == Import.Step.CHECK and self.row.state == Import.State.DONE
         is_open = self.refused or self.unclear or self.authorless or self.problem
         return bool(is_checked and self.taken and not is_open)

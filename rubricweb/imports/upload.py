@@ -91,7 +91,7 @@ class UploadForm(forms.Form):
 
     @property
     def most_megabytes(self) -> int:
-        """The limit of one request, for all its files."""
+        """Return the limit of one request, for all its files."""
         megabytes: int = settings.UPLOAD_BYTES // 1_000_000
         return megabytes
 

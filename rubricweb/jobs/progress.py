@@ -73,7 +73,7 @@ class Price:
         return in_words(self.seconds) if self.seconds else ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Return the price for people: "less than $0.01, about 2 min (guess), about 4,000 input tokens".
 
         The number of calls comes first where it is not that of the units.
@@ -108,6 +108,12 @@ def progress_of(jobs: Sequence[J], measured_rate: Callable[[J], float | None]) -
     latest = {job.pk: counts[job.pk].last - LATEST_CHUNKS for job in jobs if not job.has_ended}
     speeds = _speeds(chunks, latest) if latest else {}
     return [_progress(job, counts[job.pk], speeds.get(job.pk, []), measured_rate) for job in jobs]
+
+
+def seconds_for(units: float, rate: float | None, *, workers: int = 1) -> Range | None:
+    """Return the seconds of so many units for workers who share them; None if unknown."""
+    seconds = units / rate / max(1, workers) if rate else None
+    return (seconds * UNSURE[0], seconds * UNSURE[1]) if seconds else None
 
 
 def rate_of(chunks: QuerySet[Any]) -> float | None:

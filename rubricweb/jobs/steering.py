@@ -297,12 +297,15 @@ def limited_model(
 
 
 @transaction.atomic
-def change_limits(job: L, limits: Limits) -> L:
-    """Set the job's limits; a job that paused itself goes on."""
-    locked = lock(job)
+def change_limits(job: L, limits: Limits, *, by: User | None) -> L:
+    """Let the job ask its model as often, and spend as much in all; one that paused itself goes on."""
+    locked: Any = lock(job)
+    thing, detail = kind_of_job(locked).audited(locked)
+    audit.record("limits changed", thing, by=by, detail=f"{detail}: {limits.text}")
+    events.publish_on_commit(locked.collection.channel, "progress")
     locked.most_calls, locked.most_dollars = max(limits.calls, 1), limits.dollars
     locked.save(update_fields=["most_calls", "most_dollars"])
-    return resume(locked) if locked.is_paused and locked.pause_reason else locked
+    return cast("L", resume(locked) if locked.is_paused and locked.pause_reason else locked)
 
 
 def loaded(llm: str, load: Callable[[], M]) -> M:

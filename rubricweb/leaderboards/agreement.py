@@ -79,7 +79,7 @@ class Agreement:
 
     @cached_property
     def cell_kappas(self) -> NDArray[np.float64]:
-        """Kappa of each cell of `counts`: its label and its judgment, each against all others."""
+        """Return kappa of each cell of `counts`: its label and its judgment, each against all others."""
         counts = self.counts
         return cell_kappas(counts) if counts.size else np.zeros(counts.shape)
 

@@ -29,6 +29,7 @@ from rubricweb.leaderboards.board import (
     BoardCorrelation,
     BoardRow,
     BoardTopic,
+    files,
     provenance,
     selectors,
     sentences,
@@ -65,27 +66,27 @@ class TopicCell:
 
     @property
     def label(self) -> str:
-        """What is said of it under the pointer."""
+        """Return what is said of it under the pointer."""
         score = "not counted" if self.score is None else f"{self.score:z.2f}"
         return f"{self.topic.name} {Truncator(self.topic.text).chars(40)} · {score}"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BoardLine:
     """A run as the table shows it."""
 
     row: BoardRow
     origin: str
     """Its task and team; empty for readers who know it by a pseudonym."""
     dot: Dot | None
-    change: rank_changes.Change | None
+    change: rank_changes.RankChange | None
     moved: str
     """"up", "down" or "score" if it changed since the browser's last rendering."""
     band: str
     """Empty where no run is clearly behind."""
     band_rows: int
     """How many rows its band has, at the first of them; else 0."""
-    numbers: tuple[board_columns.Cell, ...]
+    numbers: tuple[board_columns.BoardCell, ...]
     """The cells of the columns that the page has."""
     topics: tuple[TopicCell, ...]
 
@@ -150,6 +151,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
     query, is_live = query_of(form), SEEN in request.GET
     look = rank_changes.Look("") if is_live else _look(request, collection, query, current)
     context |= {"query": query, "board_fields": parse_qsl(query), "since": look.since}
+    context["of_runs"] = files.OF_RUNS
     context["ticked"] = parse_ids(request.GET.getlist("tick"))
     context |= board_context(current, query, request.GET, look.before)
     return page_or_part(request, PAGE, context, part="leaderboard" if is_live else "board")
@@ -247,7 +249,7 @@ def _lines(
     rendering: rank_changes.Rendering,
     axis: DotAxis | None,
     sort: str,
-) -> list[Line]:
+) -> list[BoardLine]:
     """Return the rows by their bands and in these by score, or in the order that the reader chose."""
     has_bands = any(row.is_behind for row in current.rows)
     rows = list(board_columns.in_order(current, columns, sort))
@@ -260,7 +262,7 @@ def _lines(
     for row, n_rows in zip(rows, plots.band_rows([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
         is_banded = has_bands and row.is_behind is not None
-        line = Line(
+        line = BoardLine(
             row,
             origins.get(row.run_id, ""),
             axis.dot(spread) if axis and spread else None,

@@ -45,7 +45,7 @@ class SliceColumn:
 
     @property
     def not_behind(self) -> list[int]:
-        """The runs that are not clearly behind the first; none where the topics are too few to tell."""
+        """Return the runs that are not clearly behind the first; none where topics are too few to tell."""
         can_tell = self.ranks is not None and self.ranks.can_tell
         return np.flatnonzero(self.ranks.order.not_behind_first).tolist() if self.ranks and can_tell else []
 

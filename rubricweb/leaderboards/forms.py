@@ -284,7 +284,7 @@ class BoardForm(ChipForm, LabelForm):
 
     @property
     def has_boards(self) -> bool:
-        """Whether there is anything to choose from."""
+        """Return whether there is anything to choose from."""
         return bool(self.graders)
 
     @property
@@ -301,7 +301,7 @@ class BoardForm(ChipForm, LabelForm):
 
     @property
     def carried(self) -> list[BoundField]:
-        """What the page does not show and its address keeps."""
+        """Return what the page does not show and its address keeps."""
         return [field for field in self.hidden_fields() if field.value()]
 
     def default_value(self, name: str) -> object:

@@ -218,7 +218,7 @@ class CorrelationCell:
 
     @property
     def costs(self) -> tuple[Cost, ...]:
-        """The runs whose place costs Kendall's tau most."""
+        """Return the runs whose place costs Kendall's tau most."""
         if self.value(Coefficient.KENDALL) is None:
             return ()
         costs = costliest(self.ours, self.theirs, Coefficient.KENDALL)

@@ -122,10 +122,8 @@ def board_files(contents: Contents) -> Iterator[ReleaseFile]:
     for stem, leaderboard in boards(contents):
         spec = leaderboard.spec
         about = f"the runs by {provenance.measure_name(spec)}, {lookup.grader_name(spec.config)}"
-        yield text_file(f"boards/{stem}.json", about, partial(_board_json, leaderboard))
-        for kind in ("tsv", "tex"):
-            lines = files.BOARD_LINES[kind]
-            yield text_file(f"boards/{stem}.{kind}", about, partial(_timeless, lines, leaderboard))
+        for form in files.OF_RUNS:
+            yield text_file(f"boards/{stem}.{form.name}", about, partial(_board_lines, form, leaderboard))
         for kind in files.PER_TOPIC:
             yield text_file(f"boards/{stem}.{kind}", f"{about}, by topic", partial(_value_lines, spec, kind))
 
@@ -202,10 +200,13 @@ def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator
         yield spec, name if names.count(name) == 1 else f"{name}_{spec.config.fingerprint[:FINGERPRINT]}"
 
 
-def _timeless(lines: Callable[[Board], list[str]], leaderboard: Board) -> list[str]:
+def _board_lines(form: files.BoardFormat, leaderboard: Board) -> list[str]:
+    """Return the file without what depends on the clock or on keys of the database."""
+    if form.of_board is None or form.name == "json":
+        return _board_json(leaderboard)
     return [
         _without_key(line, leaderboard.spec.config)
-        for line in lines(leaderboard)
+        for line in form.of_board(leaderboard)
         if not re.match(rf"[#%] ({'|'.join(CLOCK)}): ", line)
     ]
 

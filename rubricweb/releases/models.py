@@ -61,5 +61,5 @@ class Release(Task):
 
     @property
     def file_name(self) -> str:
-        """The file name of the download: `autumn-1f3a9c2e.zip`."""
+        """Return the file name of the download: `autumn-1f3a9c2e.zip`."""
         return f"{self.collection.slug}-{self.sha256[:8]}.zip"

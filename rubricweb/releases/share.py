@@ -134,6 +134,8 @@ def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[s
         "summary": qrels_summary(labels.spec),
         "file_name": qrels_name(labels.spec),
         "shown": SHOWN_LOSSES,
+        "of_runs": files.OF_RUNS,
+        "of_topics": files.OF_TOPICS,
         "board_losses": files.LOSSES,
     }
 

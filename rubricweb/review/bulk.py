@@ -69,7 +69,7 @@ class BulkPlan:
 
     @property
     def wordless(self) -> int:
-        """Selected items without text; their cells cannot be rated."""
+        """Return selected items without text; their cells cannot be rated."""
         return sum(not column.text for column in self.columns)
 
     @property

@@ -56,7 +56,7 @@ class CellForm(forms.Form):
 
     @property
     def why(self) -> str:
-        """The first error, in one line."""
+        """Return the first error, in one line."""
         return " ".join(f"{name}: {error}" for name, errors in self.errors.items() for error in errors)
 
 
@@ -114,12 +114,12 @@ class Saving:
 
     @property
     def now(self) -> HumanGrade | AnswerVerdict | None:
-        """The rating that the person gave in another window, on a conflict; else None."""
+        """Return the rating that the person gave in another window, on a conflict; else None."""
         return self.refusal.now if isinstance(self.refusal, RatedMeanwhile) else None
 
     @property
     def message(self) -> str:
-        """One sentence about what was saved."""
+        """Return one sentence about what was saved."""
         event = self.event
         if event is None or event.is_withdrawn or not event.verdict:
             return "Taken back."

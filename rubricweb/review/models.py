@@ -113,7 +113,7 @@ class Flag(models.Model):
 
     @property
     def is_reworded(self) -> bool:
-        """The item has been reworded since."""
+        """Return whether the item has been reworded since."""
         return self.item is not None and self.item.revision_id != self.revision_id
 
 
@@ -174,25 +174,25 @@ class Subject:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds of flag that fit the subject."""
+        """Return the kinds of flag that fit the subject."""
         unfit = (frozenset() if self.passage else OF_PASSAGES) | (frozenset() if self.item else OF_ITEMS)
         return [kind for kind in Kind if kind not in unfit]
 
     @property
     def key(self) -> str:
-        """A name of the subject for ids in the page."""
+        """Return a name of the subject for ids in the page."""
         return "-".join(name + str(row.pk) for name, row in (("i", self.item), ("p", self.passage)) if row)
 
     @property
     def address(self) -> str:
-        """The URL of its threads."""
+        """Return the URL of its threads."""
         pks = {"item": self.item and self.item.pk, "passage": self.passage and self.passage.pk}
         named = urlencode({name: pk for name, pk in pks.items() if pk})
         return f"{reverse('review:subject-flags', args=[self.bank.pk, self.topic.pk])}?{named}"
 
     @property
     def place(self) -> str:
-        """The URL where it is worked on: the cell, the item in the editor, or the passage in the grid."""
+        """Return the URL where it is worked on: cell, item in the editor, or passage in the grid."""
         bank, topic = self.bank.pk, self.topic.pk
         if self.item and self.passage:
             return reverse("review:cell", args=[bank, topic, self.passage.pk, self.item.pk])

@@ -200,12 +200,12 @@ class Submission(Task):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a run, neither rejected nor withdrawn: towards the limit of its team, too."""
+        """Return whether it is a run, neither rejected nor withdrawn: towards the limit of its team, too."""
         return self.run_state in COUNTED
 
     @property
     def may_be_withdrawn(self) -> bool:
-        """Whether it is a run that its team can still take back."""
+        """Return whether it is a run that its team can still take back."""
         return self.counts and self.call.is_open
 
     @property
@@ -218,7 +218,7 @@ class Submission(Task):
 
     @property
     def may_be_rejected(self) -> bool:
-        """Whether it is a late file that nobody let in, or a run that is neither rejected nor withdrawn."""
+        """Return whether it is a late file that nobody let in, or a run neither rejected nor withdrawn."""
         return self.waits_to_be_let_in or self.counts
 
     @property
@@ -227,22 +227,22 @@ class Submission(Task):
 
     @property
     def asks_for_another(self) -> bool:
-        """Whether its team mends the file and submits it again: it is refused, or its run is rejected."""
+        """Return whether its team submits it again, mended: it is refused, or its run is rejected."""
         return self.outcome == self.Outcome.REFUSED or self.run_state == Run.State.REJECTED
 
     @property
     def reason(self) -> str:
-        """Why organizers rejected it, or did before another file replaced it."""
+        """Return why organizers rejected it, or did before another file replaced it."""
         return self.run.rejection if self.run and self.run_state else self.rejection
 
     @property
     def run_state(self) -> str:
-        """The state of its run; empty if it is none, or no longer."""
+        """Return the state of its run; empty if it is none, or no longer."""
         return self.run.state if self.run and self.outcome == self.Outcome.TAKEN else ""
 
     @property
     def state_words(self) -> str:
-        """What became of the file and of its run, as a label."""
+        """Return what became of the file and of its run, as a label."""
         if self.is_live:
             return "being checked"
         if self.state == self.State.FAILED:

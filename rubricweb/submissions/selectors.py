@@ -25,12 +25,12 @@ class CallCard:
 
     @property
     def runs(self) -> int:
-        """Runs that count towards the limit."""
+        """Return runs that count towards the limit."""
         return len({submission.run_id for submission in self.submissions if submission.counts})
 
     @property
     def rejected(self) -> int:
-        """Runs and late files that organizers rejected."""
+        """Return runs and late files that organizers rejected."""
         return sum(submission.is_rejected for submission in self.submissions)
 
     @property
@@ -70,7 +70,7 @@ class CallCounts:
 
     @property
     def summary(self) -> str:
-        """How many runs, and of how many teams."""
+        """Return how many runs, and of how many teams."""
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         return f"{runs} of {self.teams} team{'' if self.teams == 1 else 's'}"
 

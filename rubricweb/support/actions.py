@@ -12,7 +12,7 @@ from grading.support import LONGEST_REPLY, PROMPT_ID, JudgedCitations, Support
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import queue, steering
+from rubricweb.jobs import queue
 from rubricweb.jobs.steering import Limits
 from rubricweb.support.labels import Citation, citation_of, failed, missing
 from rubricweb.support.models import (
@@ -80,15 +80,6 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
     audit.record("support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} citations")
     events.publish_on_commit(collection.channel, "progress")
     return job
-
-
-@transaction.atomic
-def change_limits(job: SupportJob, limits: Limits, *, by: User | None) -> SupportJob:
-    """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
-    collection = job.judge.collection
-    audit.record("limits changed", collection, by=by, detail=f"{job}: {limits.text}")
-    events.publish_on_commit(collection.channel, "progress")
-    return steering.change_limits(job, limits)
 
 
 @transaction.atomic

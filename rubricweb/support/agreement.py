@@ -49,12 +49,12 @@ class Condition:
 
     @property
     def confusion(self) -> list[tuple[str, tuple[int, ...]]]:
-        """The counts from full to none, with the label of each line."""
+        """Return the counts from full to none, with the label of each line."""
         return [(label.name.lower(), self.counts[label][::-1]) for label in reversed(Support)]
 
     @property
     def exact(self) -> float:
-        """The share of pairs with the same label; NaN without pairs."""
+        """Return the share of pairs with the same label; NaN without pairs."""
         same = sum(row[place] for place, row in enumerate(self.counts))
         return same / self.pairs if self.pairs else float("nan")
 

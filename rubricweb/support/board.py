@@ -293,7 +293,7 @@ class SupportColumn:
 
     @property
     def stated(self) -> str:
-        """Everything that it depends on, in words."""
+        """Return everything that it depends on, in words."""
         return f"labels of support by {self.whose}, {RULES[self.rule]}"
 
     @property

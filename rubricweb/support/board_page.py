@@ -25,6 +25,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer, writer_choices
 from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, UnknownRuns, find_runs, tasks
 from rubricweb.grades.engine import monitor
+from rubricweb.jobs import steering
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
 from rubricweb.jobs.steering import LimitsForm
@@ -137,7 +138,7 @@ class AskForm(forms.Form):
 
     @property
     def asking(self) -> Asking:
-        """What the valid form says."""
+        """Return what the valid form says."""
         chosen = self.cleaned_data
         rule = JudgedCitations(chosen["citations"])
         return Asking(chosen["backend"], chosen["llm"].strip(), rule, chosen["longest_reply"])
@@ -328,7 +329,7 @@ def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     form = LimitsForm(of_model(price_of_job(job)), request.POST)
     if not form.is_valid():
         return _refused(request, job, form, "limits_form")
-    changed = actions.change_limits(job, form.limits, by=request.user)
+    changed = steering.change_limits(job, form.limits, by=request.user)
     return after_post(request, f"{PAGE}#job", job_context(request, changed), to=job.get_absolute_url())
 
 

@@ -22,7 +22,7 @@ from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.jobs.progress import Price, rate_of, seconds_for
 from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
 from rubricweb.support import labels
 from rubricweb.support.actions import Asking, judge_for
@@ -76,7 +76,7 @@ def _price(collection: Collection, asking: Asking, calls: int) -> Price:
     return Price(
         cells=calls,
         tokens=round(read + written),
-        seconds=(calls / rate * UNSURE[0], calls / rate * UNSURE[1]) if rate else None,
+        seconds=seconds_for(calls, rate),
         dollars=cost(asking.backend, asking.llm, read, written),
     )
 

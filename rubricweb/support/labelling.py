@@ -66,7 +66,7 @@ class Card:
     statement: Statement
     passage: Passage
     """Not saved where only a response brought its text along."""
-    shown: SupportLabel | None
+    model_label: SupportLabel | None
     """What a model said, where the collection's organizers let people see it first."""
     mine: SupportEvent | None
     """What this person said of it."""

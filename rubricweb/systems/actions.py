@@ -71,14 +71,6 @@ def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
 
 
 @transaction.atomic
-def change_limits(job: SystemJob, limits: steering.Limits, *, by: User | None) -> SystemJob:
-    """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
-    audit.record("limits changed", job.run, by=by, detail=limits.text)
-    events.publish_on_commit(job.collection.channel, "progress")
-    return steering.change_limits(job, limits)
-
-
-@transaction.atomic
 def make_rest(job: SystemJob, *, by: User | None) -> SystemJob:
     """Queue the topics that failed or were cancelled; replies that are kept are not asked for again."""
     locked = steering.lock(job)

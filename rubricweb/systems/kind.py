@@ -34,7 +34,7 @@ from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.jobs.progress import Price, rate_of, seconds_for
 from rubricweb.systems import retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
 from rubricweb.webhooks import actions as webhooks
@@ -84,14 +84,13 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
     rate = rate_of(
         SystemChunk.objects.filter(**{f"job__spec__{name}": value for name, value in same.items()})
     )
-    seconds = topics / rate / max(1, workers) if rate else None
     return SystemPrice(
         topics,
         calls,
         Price(
             cells=topics,
             tokens=tokens_read + written if spec.needs_model else None,
-            seconds=(seconds * UNSURE[0], seconds * UNSURE[1]) if seconds else None,
+            seconds=seconds_for(topics, rate, workers=workers),
             dollars=dollars,
         ),
         needs_limit_on_calls=spec.needs_model and dollars is None,

@@ -75,7 +75,7 @@ class Check:
 
     @property
     def number(self) -> int:
-        """The 1-based place of the source."""
+        """Return the 1-based place of the source."""
         return self.source + 1
 
 
@@ -89,7 +89,7 @@ class FactRow:
 
     @property
     def number(self) -> int:
-        """The 1-based place of the source."""
+        """Return the 1-based place of the source."""
         return self.source + 1
 
 
@@ -243,7 +243,7 @@ def limits(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     form = _limits_form(job, request)
     if not form.is_valid():
         return form_response(request, MAKE, _context(request, job, form), part="job")
-    actions.change_limits(job, form.limits, by=request.user)
+    steering.change_limits(job, form.limits, by=request.user)
     return _after(request, slug, run_id)
 
 

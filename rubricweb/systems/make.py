@@ -64,7 +64,7 @@ class Method:
 
     @property
     def calls(self) -> str:
-        """Calls of the model per topic, in words."""
+        """Return calls of the model per topic, in words."""
         if not self.needs_model:
             return "none: it costs nothing"
         reranking: dict[str, Any] = {"rerank_passes": self.passes, "rating_prompt": self.rating_prompt}
@@ -179,7 +179,7 @@ class SystemPreset:
 
     @property
     def query(self) -> str:
-        """The tail of the form's address."""
+        """Return the tail of the form's address."""
         return urlencode({"method": self.method, **self.settings})
 
 
@@ -312,7 +312,7 @@ class MakeForm(forms.Form):
 
     @property
     def spec(self) -> SystemSpec:
-        """What the valid form says."""
+        """Return what the valid form says."""
         chosen = self.cleaned_data
         answerings = {answering.value: answering for answering in self._method.answerings}
         taken = {

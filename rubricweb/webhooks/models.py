@@ -102,12 +102,12 @@ class Endpoint(models.Model):
 
     @property
     def is_on(self) -> bool:
-        """Whether events are sent to it, as far as has been read: see `with_right`."""
+        """Return whether events are sent to it, as far as has been read: see `with_right`."""
         return self.state == self.State.ON and self.__dict__.get("maker_may", True)
 
     @property
     def secrets(self) -> list[str]:
-        """The secrets with which a message is signed now."""
+        """Return the secrets with which a message is signed now."""
         is_valid = self.earlier_until is not None and timezone.now() < self.earlier_until
         return [self.secret, self.earlier_secret] if is_valid else [self.secret]
 

@@ -85,7 +85,7 @@ def test_a_red_banner_says_how_to_start_a_worker_until_one_lives(
     page = people.sign_in("developer")
     page.goto(places.of_collection("grades:jobs"))
     expect(page.get_by_role("alert")).to_contain_text(
-        "No worker is running: start one with python manage.py worker"
+        "No worker is running: start one with python -m rubricweb worker"
     )
     worker = start_worker(calls=tmp_path / "calls")
     expect(page.get_by_role("alert")).to_have_count(0, timeout=SOON)

@@ -2,7 +2,7 @@
 
 import random
 
-from grading.statistics.approximate_ranks import competition_ranks
+from grading.statistics.rank_intervals import competition_ranks
 from rubricweb.corpus.models import Collection, Judgment, OfficialScore
 from rubricweb.corpus.pooling import PoolRule, apply_pool
 from rubricweb.grades.models import Grade

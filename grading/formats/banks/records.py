@@ -140,7 +140,7 @@ class Dialect:
 
     @property
     def foreign_name(self) -> str:
-        """Under which name foreign parts that its writer starts from are kept."""
+        """Return the name under which foreign parts are kept that its writer starts from."""
         return self.shares or self.name
 
     def records(self, line: BankLine) -> list[Json]:

@@ -89,7 +89,7 @@ class _Conversion:
 
     @property
     def stays(self) -> bool:
-        """Whether the response may be from a file of this dialect: RAGTIME's may cite nothing, too."""
+        """Return whether the response may be from a file of this dialect: RAGTIME's may cite nothing, too."""
         if self.dialect is Dialect.RAGTIME and self.source in (Dialect.AUTOJUDGE, Dialect.DRAGUN):
             entries = self.response.foreign[sentences_key(self.response.foreign)]
             return isinstance(entries, list) and not any(map(_cites, entries))

@@ -16,7 +16,7 @@ from rubricweb.banks.models import Bank, ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.doubts import Doubt
+from rubricweb.grades.engine.gaps import Doubt
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
 from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells
@@ -115,7 +115,7 @@ class Gap:
     cells: int
     by_config: tuple[ConfigGap, ...]
     """Graders of the missing cells, with the number of cells of each."""
-    shown: GraderConfig | None
+    displayed: GraderConfig | None
     """The grader whose grades pages show, where the active ones have no grade in the collection, so that
     nobody waits for theirs. None for a bank that nobody has graded.
     """
@@ -184,15 +184,15 @@ def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap
 
 
 def _other_grader(collection: Collection, configs: list[GraderConfig], bank: Bank | None) -> dict[str, Any]:
-    """Return `Gap.shown`, `Gap.regraded` and `Gap.has_run`."""
+    """Return `Gap.displayed`, `Gap.regraded` and `Gap.has_run`."""
     rows = scored_graders(collection)
     if any(row.config in configs for row in rows):
         first = graders_of(bank) if bank else [row.config for row in rows]
         run = [config for config in first if config in configs]
         other = run[0] if run and first[0] not in configs else None
-        return {"shown": None, "regraded": other, "has_run": True}
+        return {"displayed": None, "regraded": other, "has_run": True}
     graded = (row.config for row in rows if bank is None or _has_graded(bank, row.config))
-    return {"shown": next(graded, None), "regraded": None, "has_run": False}
+    return {"displayed": next(graded, None), "regraded": None, "has_run": False}
 
 
 def _has_graded(bank: Bank, config: GraderConfig) -> bool:

@@ -23,7 +23,7 @@ from rubricweb.grades.engine.missing import Missing, prompt_of
 from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
-from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range
+from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range, seconds_for
 from rubricweb.jobs.steering import CHARS_A_TOKEN, MILLION
 
 CACHED_COLLECTIONS = 8
@@ -108,7 +108,7 @@ def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
     return Price(
         cells=1,
         tokens=tokens,
-        seconds=(UNSURE[0] / rate, UNSURE[1] / rate) if rate else None,
+        seconds=seconds_for(1, rate),
         dollars=None if each is None else (tokens or 0) / MILLION * float(each),
     )
 

@@ -171,7 +171,7 @@ class Errors:
     example: str
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return label(self.error_class)
 
     @property

@@ -24,7 +24,7 @@ class TabPlace:
 
     @property
     def side(self) -> tuple[Tab, tuple[Screen, ...]] | None:
-        """The tab whose screens stand in a list at the left."""
+        """Return the tab whose screens stand in a list at the left."""
         here = ((tab, screens) for tab, screens in self.tabs if tab.has_list and self.screen in tab.entries)
         return next(here, None)
 

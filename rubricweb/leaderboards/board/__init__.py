@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from grading.statistics import cover_estimate, cover_sample
 from grading.statistics.agreement import Checks
-from grading.statistics.approximate_ranks import ApproximateRank
 from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.max_t import PairedTest
 from grading.statistics.mean_intervals import Marks
 from grading.statistics.rank_correlation import Correlation
+from grading.statistics.rank_intervals import ApproximateRank
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
@@ -61,7 +61,7 @@ class MeasureColumn:
 
     @property
     def items(self) -> str:
-        """What another grader's column is scored over: "nuggets", "direct labels"; else empty."""
+        """Return what another grader's column is scored over: "nuggets", "direct labels"; else empty."""
         if self.config is None:
             return ""
         if self.bank is None:
@@ -70,12 +70,12 @@ class MeasureColumn:
 
     @property
     def items_of_bank(self) -> str:
-        """`items` with their bank."""
+        """Return `items` with their bank."""
         return f"{self.items} of rubric {self.bank.name}" if self.bank else self.items
 
     @property
     def is_own(self) -> bool:
-        """Whether it is scored by the grades that the board itself stands on."""
+        """Return whether it is scored by the grades that the board itself stands on."""
         return self.config is None and not self.is_judgments and self.support is None
 
 
@@ -109,7 +109,7 @@ class BoardSpec:
 
     @property
     def uses_labels(self) -> bool:
-        """Whether the ranking measure or a further column looks at labels, in trec_eval's order."""
+        """Return whether the ranking measure or a further column looks at labels, in trec_eval's order."""
         own = (column.measure for column in self.columns if column.support is None)
         return self.measure.uses_labels or any(measure.uses_labels for measure in own)
 
@@ -128,7 +128,7 @@ class BoardSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class MeanBasis:
     """What a mean goes over: the same for every run, unless topics that a run lacks are left out."""
 
     n_topics: int
@@ -161,7 +161,7 @@ class RunEstimate:
 
     @property
     def is_certain(self) -> bool:
-        """People rated all that the score is made of: there is no interval."""
+        """Return whether people rated all that the score is made of: there is no interval."""
         return self.high - self.low < CERTAIN
 
 
@@ -198,7 +198,7 @@ class EstimateSample:
 
     @property
     def is_level_at_least(self) -> bool:
-        """The interval holds the true value more often than its level says."""
+        """Return whether the interval holds the true value more often than its level says."""
         return self.design == Draw.Design.COVER and self.size.has_few_misses
 
 
@@ -245,12 +245,12 @@ class BoardRow:
 
     @property
     def place(self) -> str:
-        """Competition rank; tied runs share the better one: "=3"."""
+        """Return the competition rank; tied runs share the better one: "=3"."""
         return f"={self.rank}" if self.is_tied else str(self.rank)
 
     @property
     def interval(self) -> str:
-        """The ranks that the topics leave open: "2-5"; a dash where there are too few to tell."""
+        """Return the ranks that the topics leave open: "2-5"; a dash where there are too few to tell."""
         return "\N{EN DASH}" if self.first is None or self.last is None else rank_span(self.first, self.last)
 
 
@@ -319,7 +319,7 @@ class Board:
     """Topics among those left out with items for which the measure is 0 / 0."""
     n_vital: int = 0
     """Items that are vital, as all are that nobody said anything else of."""
-    columns: tuple[Counted, ...] = ()
+    columns: tuple[MeanBasis, ...] = ()
     """What the means of the further columns go over."""
     marks: Marks | None = None
     top: Top | None = None
@@ -346,7 +346,7 @@ class Board:
 
     @property
     def order(self) -> str:
-        """The order in which measures of labels read runs, and the runs that the other trec_eval reorders."""
+        """Return the order in which measures of labels read runs, and the runs that the other reorders."""
         topics = {row.run_tag: row.n_otherwise for row in self.rows if row.n_otherwise}
         runs = ", ".join(f"{tag} ({n} topic{'' if n == 1 else 's'})" for tag, n in topics.items())
         other = self.spec.measure.trec_eval.other
@@ -354,20 +354,20 @@ class Board:
         return f"{self.spec.measure.order}{otherwise}"
 
     @property
-    def counted(self) -> Counted:
-        """What the mean that ranks the runs goes over."""
-        return Counted(self.n_topics, self.n_left_out, self.n_undefined)
+    def counted(self) -> MeanBasis:
+        """Return what the mean that ranks the runs goes over."""
+        return MeanBasis(self.n_topics, self.n_left_out, self.n_undefined)
 
     @property
     def calibration_lacks(self) -> str:
-        """Why it lacks the calibration that its collection asks for; empty if it does not."""
+        """Return why it lacks the calibration that its collection asks for; empty if it does not."""
         if not (self.spec.collection.requires_calibration and self.calibration):
             return ""
-        return "" if self.calibration.is_current else self.calibration.words
+        return "" if self.calibration.is_current else self.calibration.text
 
     @property
     def is_ungraded(self) -> bool:
-        """The grader said nothing yet about any passage that a run ranked."""
+        """Return whether the grader said nothing yet about any passage that a run ranked."""
         return all(not row.judged for row in self.rows)
 
     @property

@@ -34,12 +34,12 @@ class Certainty(RankIntervals):
 
     @property
     def error_of_ends(self) -> float:
-        """The largest Monte-Carlo standard error of an end of an interval; 0 without intervals."""
+        """Return the largest Monte-Carlo standard error of an end of an interval; 0 without intervals."""
         return float(np.nanmax(self.intervals.error, initial=0.0))
 
     @property
     def error_of_p(self) -> float:
-        """The Monte-Carlo standard error of a p-value at the level of the board."""
+        """Return the Monte-Carlo standard error of a p-value at the level of the board."""
         return p_error(ALPHA, self.topics, self.test)
 
 
@@ -97,14 +97,14 @@ class ScoredBoard:
 
     @property
     def ranks(self) -> RankIntervals | None:
-        """The ranks that the topics leave open; None where there is nothing to test them by."""
+        """Return the ranks that the topics leave open; None where there is nothing to test them by."""
         if not self.spec.measure.bootstraps_by_topic:
             return None
         return rank_intervals(self.table.scores, self.spec.test)
 
     @property
     def top(self) -> Top | None:
-        """What can be said of the first run; None where there is nothing to test."""
+        """Return what can be said of the first run; None where there is nothing to test."""
         return top(self.run_tags, self.table.scores, self.ranks)
 
     @property
@@ -113,7 +113,7 @@ class ScoredBoard:
 
     @property
     def is_ungraded(self) -> bool:
-        """None of these items has a rating."""
+        """Return whether none of these items has a rating."""
         grades, items = self.base.grades, self.base.items
         ratings = (
             grades[t.topic_id].matrix.columns(items.get(t.topic_id, ())).ratings

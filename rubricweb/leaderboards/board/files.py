@@ -1,4 +1,4 @@
-"""A board as a file or document; `WRITERS` has all formats, those with a row for each topic too."""
+"""A board as a file or document; `FORMATS` has all formats, those with a row for each topic too."""
 
 from __future__ import annotations
 
@@ -261,12 +261,6 @@ def _value(correlation: Correlation) -> str:
     return f"void, {correlation.reason}" if correlation.value is None else repr(correlation.value)
 
 
-PER_TOPIC: dict[str, Callable[[Iterable[LeaderboardRow]], Iterator[str]]] = {
-    **{columns.name: partial(table_lines, columns=columns) for columns in TABLES if columns.is_written},
-    "trec_eval": trec_eval_lines,
-    "jsonl": json_lines,
-}
-"""Formats with a row for each run, topic and measure, which other tools of the field read."""
 MEASURES = "eval.measures.yml"
 """The ending of the file that AutoJudge's tools put beside a leaderboard."""
 LOSSES = (
@@ -276,11 +270,6 @@ LOSSES = (
     "blanks in pseudonyms of runs: they become hyphens",
 )
 """What none of these formats can say of a board."""
-
-
-def per_topic_lines(spec: BoardSpec, form: str) -> list[str]:
-    """Return the lines of a file of that format. Raises `BadFormat` for a name with white space."""
-    return list(PER_TOPIC[form](value_rows(spec)))
 
 
 def measures_lines(spec: BoardSpec) -> list[str]:
@@ -353,39 +342,47 @@ def _units(base: Basis) -> list[str]:
     ]
 
 
+_Rows = Iterable[LeaderboardRow]
+
+
 @dataclass(frozen=True, slots=True)
-class Writer:
-    """A format of files of a board."""
+class BoardFormat:
+    """A format of files of a board: it writes the board, its rows by topic, or what its spec says."""
 
-    content_type: str
-    lines: Callable[[BoardSpec], list[str]]
-    """Raises `BadFormat` for a board that the format cannot have."""
+    name: str
+    """In addresses and on the command line; also the ending of the file."""
+    label: str
+    media_type: str
+    of_board: Callable[[Board], list[str]] | None = None
+    of_rows: Callable[[_Rows], Iterator[str]] | None = None
+
+    def lines(self, spec: BoardSpec) -> list[str]:
+        """Return the lines of the file. Raises `BadFormat` for a board that the format cannot have."""
+        if self.of_board:
+            return self.of_board(selectors.board(spec))
+        return list(self.of_rows(value_rows(spec))) if self.of_rows else measures_lines(spec)
 
 
-BOARD_LINES: dict[str, Callable[[Board], list[str]]] = {
-    "json": document_lines,
-    "tsv": tsv_lines,
-    "tex": tex_lines,
+_TEXT = "text/plain; charset=utf-8"
+_TABLES = {columns.name: partial(table_lines, columns=columns) for columns in TABLES}
+FORMATS = {
+    form.name: form
+    for form in (
+        BoardFormat("tsv", "TSV", "text/tab-separated-values; charset=utf-8", of_board=tsv_lines),
+        BoardFormat("tex", "LaTeX", "text/x-tex; charset=utf-8", of_board=tex_lines),
+        BoardFormat("json", "JSON", "application/json", of_board=document_lines),
+        BoardFormat("trec_eval", "trec_eval", _TEXT, of_rows=trec_eval_lines),
+        BoardFormat("ir_measures", "ir_measures", _TEXT, of_rows=_TABLES["ir_measures"]),
+        BoardFormat("jsonl", "JSON lines", "application/jsonl; charset=utf-8", of_rows=json_lines),
+        BoardFormat("tot", "ToT", _TEXT, of_rows=_TABLES["tot"]),
+        BoardFormat("rag4reports", "RAG4Reports", _TEXT, of_rows=_TABLES["rag4reports"]),
+        BoardFormat(MEASURES, "Measures (YAML)", "application/yaml; charset=utf-8"),
+    )
 }
-"""Writers of files with a row for each run, by format."""
-_TYPES = {
-    "json": "application/json",
-    "tsv": "text/tab-separated-values; charset=utf-8",
-    "tex": "text/x-tex; charset=utf-8",
-    "jsonl": "application/jsonl; charset=utf-8",
-}
-
-
-def _board_lines(form: str, spec: BoardSpec) -> list[str]:
-    return BOARD_LINES[form](selectors.board(spec))
-
-
-WRITERS = {
-    **{form: Writer(_TYPES[form], partial(_board_lines, form)) for form in BOARD_LINES},
-    **{
-        form: Writer(_TYPES.get(form, "text/plain; charset=utf-8"), partial(per_topic_lines, form=form))
-        for form in PER_TOPIC
-    },
-    MEASURES: Writer("application/yaml; charset=utf-8", measures_lines),
-}
-"""Every format in which a board is written, by its name in addresses and on the command line."""
+"""Every format in which a board is written; page, command, releases and tests loop over it."""
+OF_RUNS = [form for form in FORMATS.values() if form.of_board]
+"""Formats with a row for each run."""
+OF_TOPICS = [form for form in FORMATS.values() if not form.of_board]
+"""Formats with a row for each run, topic and measure, which other tools read, and the list of measures."""
+PER_TOPIC = {form.name: form.of_rows for form in OF_TOPICS if form.of_rows}
+"""Writers of such rows, whatever was scored."""

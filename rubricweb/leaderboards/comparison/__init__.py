@@ -66,7 +66,7 @@ class RunComparison:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the difference is clear by the board's test of all its pairs."""
+        """Return whether the difference is clear by the board's test of all its pairs."""
         return self.p is not None and self.p <= ALPHA
 
 

@@ -93,7 +93,7 @@ class Pair:
 
     @cached_property
     def theirs(self) -> Floats:
-        """The scores of B, shape (topics,)."""
+        """Return the scores of B, shape (topics,)."""
         return mean_of_all(self.scored) if self.b is None else self.scored.table.scores[self.b]
 
     @cached_property
@@ -106,7 +106,7 @@ class Pair:
 
     @property
     def verdict(self) -> str:
-        """The board's own sentence on this pair, or on this run."""
+        """Return the board's own sentence on this pair, or on this run."""
         if self.comparison is None:
             return comparison.verdict_on_run(self.scored, self.a)
         return comparison.verdict(self.comparison, self.a_tag, self.b_tag)
@@ -141,7 +141,7 @@ class Pair:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """How many topics are better for A, equal, and better for B."""
+        """Return how many topics are better for A, equal, and better for B."""
         sides = [plots.bar(pair.difference, 1.0).side for pair in self.topics]
         return sides.count("a"), sides.count("equal"), sides.count("b")
 
@@ -162,12 +162,12 @@ class Pair:
 
     @cached_property
     def texts(self) -> dict[int, str]:
-        """The queries, by topic id."""
+        """Return the queries, by topic id."""
         return dict(self.scored.spec.collection.topics.values_list("pk", "text"))
 
     @cached_property
     def distribution(self) -> plots.Distribution | None:
-        """The mean difference by topics drawn anew; None where it has no interval."""
+        """Return the mean difference by topics drawn anew; None where it has no interval."""
         pair = self.comparison
         if pair is None or not pair.has_interval:
             return None

@@ -81,12 +81,12 @@ class TeamRow:
 
     @property
     def error(self) -> int:
-        """Places by which the run would be ranked too low."""
+        """Return places by which the run would be ranked too low."""
         return self.after - self.before
 
     @property
     def is_sure(self) -> bool:
-        """The error is clear."""
+        """Return whether the error is clear."""
         return bool(self.error) and self.p is not None and self.p <= ALPHA
 
 

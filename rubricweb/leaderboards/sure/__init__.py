@@ -225,24 +225,24 @@ class Evidence:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """The grader's labels of passages beside their judgments, with the bank as it is now."""
+        """Return the grader's labels of passages beside their judgments, with the bank as it is now."""
         labeller = Labeller(self.spec.collection, self.spec.config, self.spec.bank, self.spec.runs)
         return agreements([labeller], min_answers=self.spec.measure.min_answers)[0]
 
     @cached_property
     def rated(self) -> RatedSample | None:
-        """The grader's cells that people rated; None for readers from whom cells are hidden."""
+        """Return the grader's cells that people rated; None for readers from whom cells are hidden."""
         bank = self.spec.bank
         return None if bank is None or hides_numbers(bank) else sample(bank, self.spec.config)
 
     @property
     def drawn(self) -> RatedSample | None:
-        """The cells of `rated` that were drawn at random."""
+        """Return the cells of `rated` that were drawn at random."""
         return self.rated.only(self.rated.is_drawn) if self.rated is not None else None
 
     @property
     def checked(self) -> tuple[int, int] | None:
-        """How many of the board's graded cells people rated, and how many there are."""
+        """Return how many of the board's graded cells people rated, and how many there are."""
         if self.rated is None:
             return None
         base = self.scored.base
@@ -262,7 +262,7 @@ class Evidence:
 
     @property
     def n_runs(self) -> int:
-        """Runs that both boards have."""
+        """Return runs that both boards have."""
         correlation = self.cell.by.get(KENDALL) if self.cell else None
         return correlation.n if correlation else 0
 
@@ -272,7 +272,7 @@ class Evidence:
 
     @property
     def leaning(self) -> float | None:
-        """How much larger the grader's share of relevant passages is than people's; None without any."""
+        """Return the grader's share of relevant passages less people's; None without any."""
         counts = self.binary
         n = counts.sum()
         return float((counts[0].sum() - counts[:, 0].sum()) / n) if n else None

@@ -28,9 +28,8 @@ from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.official import NAME_LIMIT
+from rubricweb.corpus.official import NAME_LIMIT, shipped_boards
 from rubricweb.corpus.pseudonyms import hides_names
-from rubricweb.corpus.shipped_boards import shipped_boards
 from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
@@ -88,7 +87,7 @@ class SureForm(AnalysisForm):
 
     @property
     def offered(self) -> list[GraderConfig]:
-        """The other graders that rate these items of the bank on the whole scale, as the board's does."""
+        """Return the other graders that rate these items on the whole scale, as the board's does."""
         spec = self.spec
         if spec.bank is None or scale_of(spec.config) != WHOLE_SCALE:
             return []

@@ -35,7 +35,7 @@ class PooledGroup:
 
     @property
     def spread(self) -> int:
-        """The largest difference between grades of an item; MISSING where nothing is compared."""
+        """Return the largest difference between grades of an item; MISSING where nothing is compared."""
         return int(self.spreads.max(initial=MISSING))
 
     @property

@@ -84,7 +84,7 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def overridden(self) -> Mask:
-        """People rate the cell differently, or found the rating or verdict wrong."""
+        """Return whether people rate the cell differently, or found the rating or verdict wrong."""
         return np.asarray(self.checked & (self.by_people != self.graded))
 
     @cached_property
@@ -95,7 +95,7 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def stale(self) -> Mask:
-        """An older wording was graded, the present one was not."""
+        """Return whether an older wording was graded, the present one was not."""
         return np.asarray((self.graded == MISSING) & self.older)
 
 

@@ -119,7 +119,7 @@ class CellView:
 
     @property
     def near_duplicates_label(self) -> str:
-        """A label such as "2 near-duplicates in this pool, 1 graded differently, by up to 2"."""
+        """Return a label such as "2 near-duplicates in this pool, 1 graded differently, by up to 2"."""
         n = len(self.near_duplicates)
         label = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
         differences = [
@@ -138,7 +138,7 @@ class CellView:
 
     @property
     def answer_state(self) -> str:
-        """The state, as in `window.answer_state`, of a cell whose answer a grader verified; else empty."""
+        """Return the state of a cell whose answer a grader verified, as `window.answer_state`; else empty."""
         grade = self.grade
         if grade is None or grade.config.purpose not in (Purpose.VERIFY, Purpose.EXTRACT):
             return ""
@@ -149,7 +149,7 @@ class CellView:
 
     @property
     def at(self) -> str:
-        """The cell as the address of Verify grading names it."""
+        """Return the cell as the address of Verify grading names it."""
         return f"{self.item.topic_id}-{self.passage.pk}-{self.item.pk}"
 
     @property

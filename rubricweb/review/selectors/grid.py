@@ -84,7 +84,7 @@ class GridCounts:
 
     @property
     def share(self) -> float | None:
-        """The share of graded cells among those that the reader may see."""
+        """Return the share of graded cells among those that the reader may see."""
         seen = self.cells - self.hidden
         return 1 - self.missing / seen if seen else None
 
@@ -112,7 +112,7 @@ class Grid:
 
     @property
     def suspects(self) -> int:
-        """Items that may be spurious."""
+        """Return items that may be spurious."""
         return sum(column.is_spurious for column in self.items)
 
 
@@ -139,7 +139,7 @@ class TopicGrid:
 
     @property
     def rows(self) -> list[int]:
-        """Rows of the pool to show, in order; ties keep the pool's order, or the run's."""
+        """Return rows of the pool to show, in order; ties keep the pool's order, or the run's."""
         query, ranked = self.query, ranks(self.pool)
         covers_enough = self.sheet.covers.sum(axis=1) >= query.covers
         rows = np.flatnonzero(SHOWS[query.show][1](self.sheet) & covers_enough)

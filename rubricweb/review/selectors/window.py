@@ -70,7 +70,7 @@ class GridColumn:
 
     @property
     def short_name(self) -> str:
-        """Q3 or N3."""
+        """Return Q3 or N3."""
         return f"{self.kind[0].upper()}{self.number}"
 
     @property
@@ -87,12 +87,12 @@ class GridColumn:
 
     @property
     def mean_grade(self) -> str:
-        """The mean grade with two decimals; empty if nothing is rated."""
+        """Return the mean grade with two decimals; empty if nothing is rated."""
         return "" if np.isnan(self.mean) else f"{self.mean:z.2f}"
 
     @property
     def covered_value(self) -> float:
-        """The value of the progress bar: 0 if nothing is rated."""
+        """Return the value of the progress bar: 0 if nothing is rated."""
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
 
     def measured(self, at: int, sheet: Sheet, hidden: Mask) -> GridColumn:

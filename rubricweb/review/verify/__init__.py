@@ -62,7 +62,7 @@ class TopicCells:
 
     @cached_property
     def closeness(self) -> Ratings:
-        """How near each answer is to the nearest accepted one, in percent; 0 without verified answers."""
+        """Return how near each answer is to the nearest accepted one, in percent; 0 without any."""
         return self.measure() if self.measure else np.zeros_like(self.graded)
 
     def covered_items(self, min_grade: int | None) -> NDArray[np.int64]:

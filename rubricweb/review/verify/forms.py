@@ -147,7 +147,7 @@ class VerdictForm(CellForm):
 
     @property
     def at(self) -> tuple[int, int, int] | None:
-        """The cell, in the form of CheckQuery.at."""
+        """Return the cell, in the form of CheckQuery.at."""
         topic, passage, item = (self.cleaned_data.get(name) for name in ("topic", "passage", "item"))
         return None if topic is None or passage is None or item is None else (topic, passage, item)
 

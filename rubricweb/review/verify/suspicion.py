@@ -53,7 +53,7 @@ class Suspicions:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """0 where nothing is suspicious."""
+        """Return the scores, 0 where nothing is suspicious."""
         is_high = self.graded >= self.min_grades
         scores = sum(weight * (is_high & (self.answers == code)) for code, weight in WEIGHTS.items())
         is_unsure = (self.confidences >= 0) & (self.confidences < LOW_CONFIDENCE)
@@ -64,7 +64,7 @@ class Suspicions:
 
     @property
     def apart(self) -> NDArray[np.int16]:
-        """The distance to the furthest other grader."""
+        """Return the distance to the furthest other grader."""
         apart = np.zeros(self.graded.shape, dtype=np.int16)
         for ratings in self.others.values():
             is_both = (ratings >= 0) & (self.graded >= 0)
@@ -104,7 +104,7 @@ class AnswerSuspicions:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """0 where nothing is suspicious; a wrong verdict on a near answer comes first."""
+        """Return the scores, 0 where nothing is suspicious; a wrong verdict on a near answer comes first."""
         closeness = self.closeness / 100
         scores = np.where(self.graded == 0, (self.closeness >= NEAR) * (1 + closeness), 0.0)
         scores += np.where((self.graded == 1) & (self.closeness < FAR), 1 - closeness, 0.0)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from grading.statistics.approximate_ranks import approximate_ranks, competition_ranks
 from grading.statistics.max_t import MIN_TOPICS, pairwise_p
-from grading.statistics.rank_intervals import order
+from grading.statistics.rank_intervals import approximate_ranks, competition_ranks, order
 
 OFFICIAL = {"pash": 3.0, "bigIR": 27.0, "TUW": 34.0, "InL2": 44.0, "DoRA": 59.0}
 OURS = {"pash": 0.738, "bigIR": 0.63, "wiki": 0.627, "TUW": 0.622, "InL2": 0.541, "DoRA": 0.113}

@@ -1,4 +1,4 @@
-"""`manage.py check_submission`: what it prints, and its exit status."""
+"""`rubricweb check_submission`: what it prints, and its exit status."""
 
 import json
 from io import StringIO

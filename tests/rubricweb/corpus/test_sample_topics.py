@@ -1,4 +1,4 @@
-"""`manage.py sample_topics`."""
+"""`rubricweb sample_topics`."""
 
 import json
 from io import StringIO

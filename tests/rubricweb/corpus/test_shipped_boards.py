@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from grading.formats.official import read_official
-from grading.statistics.approximate_ranks import competition_ranks
-from rubricweb.corpus.shipped_boards import FOLDER, board_file, shipped_at, shipped_boards
+from grading.statistics.rank_intervals import competition_ranks
+from rubricweb.corpus.official import FOLDER, board_file, shipped_at, shipped_boards
 
 RUNS = {
     "dl19-documents": (38, "idst_bert_v3", 0.7257),

@@ -1,4 +1,4 @@
-"""`manage.py demo` as a new user runs it: it loads, serves, grades and stops."""
+"""`rubricweb demo` as a new user runs it: it loads, serves, grades and stops."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`manage.py export_qrels`."""
+"""`rubricweb export_qrels`."""
 
 import gzip
 import io

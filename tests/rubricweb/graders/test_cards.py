@@ -36,17 +36,17 @@ def test_a_card_goes_stale_when_an_item_is_reworded_and_current_when_it_is_back(
     rated, developer, monkeypatch
 ):
     monkeypatch.setattr(cards, "ENOUGH_CELLS", 5)
-    assert cards.status(rated.made.bank, rated.made.config).words.startswith("not calibrated")
+    assert cards.status(rated.made.bank, rated.made.config).text.startswith("not calibrated")
     card = cards.make_card(rated.made.bank, rated.made.config, by=developer)
     assert AuditEntry.objects.filter(verb="grader calibrated", collection=rated.made.collection).exists()
     now = cards.status(rated.made.bank, rated.made.config)
     assert (now.is_current, now.card) == (True, card)
-    assert f"on {len(rated.graded)} pairs of 2 topics" in now.words
+    assert f"on {len(rated.graded)} pairs of 2 topics" in now.text
 
     item = rated.made.items["t1"][0]
     before = item.revision.text
     banks.revise_item(item, text="What makes leaves red?", seen=item.version, by=developer)
-    assert cards.status(rated.made.bank, rated.made.config).words.startswith(
+    assert cards.status(rated.made.bank, rated.made.config).text.startswith(
         "stale: 2 items changed since the card of"
     )
     item.refresh_from_db()

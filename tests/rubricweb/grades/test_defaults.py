@@ -107,7 +107,7 @@ def test_a_bank_that_nobody_graded_shows_no_grades_of_another(
     of_new = client_of(owner).get(address, {"bank": new.pk}, headers=HTMX)
     assert "The grades here are by" not in markup(of_new)
     assert "<strong>12</strong> grades missing" in markup(of_new)
-    assert monitor.gap(collection, monitor.Scope(old, None)).shown == imported
+    assert monitor.gap(collection, monitor.Scope(old, None)).displayed == imported
 
 
 def test_grading_with_another_does_not_change_what_an_address_shows(

@@ -12,7 +12,7 @@ from grading.statistics.panel import PanelRule
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs, config_for
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.doubts import Doubt, doubt_by, doubtful_cells
+from rubricweb.grades.engine.gaps import Doubt, doubt_by, doubtful_cells
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.panels import PanelChoice, panel_config
 from rubricweb.grades.store import GradeRow, save_grades

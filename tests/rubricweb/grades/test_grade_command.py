@@ -1,4 +1,4 @@
-"""`manage.py grade`: what it starts, says, waits for and refuses."""
+"""`rubricweb grade`: what it starts, says, waits for and refuses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_starts_a_job_and_says_that_no_worker_lives(bank):
     job = GradingJob.objects.get()
     assert out == ""
     assert f"Started job {job.pk}: 30 cells, 6 items of 2 topics." in err
-    assert "No worker is running. Start one with: python manage.py worker" in err
+    assert "No worker is running. Start one with: python -m rubricweb worker" in err
 
 
 def test_it_is_quiet_about_living_workers(bank):

@@ -66,7 +66,7 @@ def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, job):
     assert "Grade 30 pairs with word overlap" in page
     assert "6 items of 2 topics" in page
     assert "0 of 30" in page
-    assert "No worker is running: start one with <code>python manage.py worker</code>" in page
+    assert "No worker is running: start one with <code>python -m rubricweb worker</code>" in page
     assert "Cancel" not in page
 
 

@@ -28,7 +28,7 @@ def wait_until(holds: Callable[[], object], *, seconds: float = SOON, what: str 
 
 
 class WorkerProcess(Service):
-    """`manage.py worker` in a process of its own."""
+    """`rubricweb worker` in a process of its own."""
 
     def __init__(
         self,

@@ -377,7 +377,7 @@ def test_a_chip_says_what_is_chosen_and_takes_it_back(made, viewer, client_of):
     )
     chips = {chip.field.name: chip for chip in form.chips if chip.is_on}
 
-    assert {name: chip.shown for name, chip in chips.items()} == {"min_grade": "3", "source": "people only"}
+    assert {name: chip.chosen for name, chip in chips.items()} == {"min_grade": "3", "source": "people only"}
     assert chips["min_grade"].address_without == "source=humans&sort=score"
     assert [chip.field.name for chip in client_of(viewer).get(BOARD).context["form"].chips] == [
         *("measure", "min_grade")

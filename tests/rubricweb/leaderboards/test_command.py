@@ -1,4 +1,4 @@
-"""`manage.py leaderboard`."""
+"""`rubricweb leaderboard`."""
 
 import io
 import json
@@ -104,7 +104,7 @@ def test_last_of_two_formats_counts(made):
     ("arguments", "told"),
     [
         (["--measure", "foo"], "no measure 'foo'; known are"),
-        (["--format", "xml"], "no format 'xml'; known are json, tsv, tex"),
+        (["--format", "xml"], "no format 'xml'; known are tsv, tex, json"),
         (["--bank", "old"], "autumn has no bank old; its banks are main"),
         (["--min-grade", "0"], "min grade is 0, expected 1 to 5"),
         (["--cutoff", "0"], "cutoff is 0, expected 1 to 100000"),

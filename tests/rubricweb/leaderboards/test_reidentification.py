@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from django.urls import reverse
 
-from grading.statistics.approximate_ranks import competition_ranks
+from grading.statistics.rank_intervals import competition_ranks
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import OfficialScore

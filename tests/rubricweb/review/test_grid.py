@@ -85,7 +85,7 @@ def test_what_filters_can_be_taken_back(autumn, viewer, client_of):
     form = client_of(viewer).get(autumn.grid, {"view": "grid", **address}).context["form"]
     chips = {chip.field.name: chip for chip in form.chips if chip.is_on}
     assert not form.errors
-    assert {name: chip.shown for name, chip in chips.items()} == {
+    assert {name: chip.chosen for name, chip in chips.items()} == {
         "show": "with failed grades",
         "min_grade": "3",
     }

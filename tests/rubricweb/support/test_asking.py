@@ -82,7 +82,7 @@ def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, judge):
     assert (job.state, job.calls, len(judge.asked)) == (Job.State.PAUSED, 2, 2)
     assert SupportLabel.objects.count() == 2
 
-    actions.change_limits(job, Limits(9), by=owner)
+    steering.change_limits(job, Limits(9), by=owner)
     assert (work(job).state, job.calls, len(judge.asked)) == (Job.State.DONE, 4, 4)
     assert AuditEntry.objects.filter(verb="limits changed", collection=sea).exists()
 
@@ -95,7 +95,7 @@ def test_a_job_pauses_before_it_spends_more_than_it_may(sea, owner, judge, setti
     assert job.pause_reason == (
         "It has spent about $0.05 of $0.06, and the next call could cost more than is left."
     )
-    actions.change_limits(job, Limits(99, 1.0), by=owner)
+    steering.change_limits(job, Limits(99, 1.0), by=owner)
     assert (work(job).state, job.calls) == (Job.State.DONE, 4)
     assert 0.06 < job.dollars < 0.1
 

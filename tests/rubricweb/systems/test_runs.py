@@ -71,7 +71,7 @@ def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, writer):
     assert job.pause_reason == "It has asked the model once, as often as it may."
     assert job.run.state == Run.State.SUBMITTED
 
-    actions.change_limits(job, Limits(5), by=owner)
+    steering.change_limits(job, Limits(5), by=owner)
     assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
 
 
@@ -91,7 +91,7 @@ def test_a_job_pauses_before_it_spends_more_than_it_may(sea, owner, writer, sett
     assert job.pause_reason == (
         "It has spent about $0.50 of $1.10, and the next call could cost more than is left."
     )
-    actions.change_limits(job, Limits(99, 5.0), by=owner)
+    steering.change_limits(job, Limits(99, 5.0), by=owner)
     assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
     assert 0.5 < job.dollars < 0.6
 

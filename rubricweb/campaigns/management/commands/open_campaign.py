@@ -1,4 +1,4 @@
-"""`manage.py open_campaign SLUG NAME --grader ID`: choose which cells people rate, and how."""
+"""`rubricweb open_campaign SLUG NAME --grader ID`: choose which cells people rate, and how."""
 
 from __future__ import annotations
 

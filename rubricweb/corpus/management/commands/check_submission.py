@@ -1,4 +1,4 @@
-"""`manage.py check_submission FILE... --track rag26`: does the track take these files?"""
+"""`rubricweb check_submission FILE... --track rag26`: does the track take these files?"""
 
 from __future__ import annotations
 

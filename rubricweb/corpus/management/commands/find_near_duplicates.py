@@ -1,4 +1,4 @@
-"""`manage.py find_near_duplicates SLUG`: mark the near-duplicates among a collection's passages."""
+"""`rubricweb find_near_duplicates SLUG`: mark the near-duplicates among a collection's passages."""
 
 from __future__ import annotations
 

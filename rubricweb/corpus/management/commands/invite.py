@@ -1,4 +1,4 @@
-"""`manage.py invite SLUG ROLE [--team TEAM]`: print a link with which people join a collection."""
+"""`rubricweb invite SLUG ROLE [--team TEAM]`: print a link with which people join a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py sample_topics SLUG --size 12`: draw diverse topics, or count topics by their attributes."""
+"""`rubricweb sample_topics SLUG --size 12`: draw diverse topics, or count topics by their attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py set_role SLUG USERNAME ROLE [--team TEAM]`: let an account into a collection, unasked."""
+"""`rubricweb set_role SLUG USERNAME ROLE [--team TEAM]`: let an account into a collection, unasked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py demo`: everything on the embedded default, with a collection to look at; and its processes."""
+"""`rubricweb demo`: everything on the embedded default, with a collection to look at; and its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py secret_items SLUG BANK`: list the secret items of a bank, keep more secret, make some public."""
+"""`rubricweb secret_items SLUG BANK`: list the secret items of a bank, keep more secret, make some public."""
 
 from __future__ import annotations
 

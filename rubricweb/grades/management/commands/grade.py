@@ -24,7 +24,7 @@ from rubricweb.corpus.prompts import named, own_prompts
 from rubricweb.grades import actions, selectors
 from rubricweb.grades.configs import AnswerSource, Chosen, config_asking, options_of, reading_of
 from rubricweb.grades.engine import monitor, progress
-from rubricweb.grades.engine.doubts import Doubt, doubt_by
+from rubricweb.grades.engine.gaps import Doubt, doubt_by
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import Stages, stages

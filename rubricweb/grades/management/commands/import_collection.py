@@ -25,7 +25,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.import_base import WORDS
 from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.shipped_boards import board_file, shipped_boards
+from rubricweb.corpus.official import board_file, shipped_boards
 from rubricweb.grades.import_collection import (
     DEFAULT_BANK,
     NUGGET_GRADER,

@@ -83,7 +83,7 @@ def _depth(given: str) -> tuple[str, int]:
 
 def _lines(plan: PoolPlan, preview: PoolPreview, *, is_built: bool) -> list[str]:
     cost, verb = preview.price, "Added" if is_built else "Would add"
-    lines = [f"{verb} {plan.added:,} passages to the pools of {plan.growing:,} topics ({plan.rule.words})."]
+    lines = [f"{verb} {plan.added:,} passages to the pools of {plan.growing:,} topics ({plan.rule.text})."]
     if plan.textless:
         lines.append(f"{plan.textless:,} more have no text: import them with import_collection --passages.")
     money = "" if cost.dollars is None else f", about ${cost.dollars:,.2f}"

@@ -7,8 +7,8 @@ from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.leaderboards.board import BoardError, files
-from rubricweb.leaderboards.board.files import WRITERS
+from rubricweb.leaderboards.board import BoardError
+from rubricweb.leaderboards.board.files import FORMATS, OF_RUNS, OF_TOPICS
 from rubricweb.leaderboards.command_arguments import (
     add_board_arguments,
     add_label_arguments,
@@ -25,19 +25,18 @@ class Command(OperatorCommand):
         add_label_arguments(parser)
         add_measure_argument(parser)
         add_board_arguments(parser)
-        by_topic = ", ".join((*files.PER_TOPIC, f"and their {files.MEASURES}"))
-        text = f"json (default), tsv, tex; with a row for each topic {by_topic}"
+        of_runs, by_topic = (", ".join(form.name for form in part) for part in (OF_RUNS, OF_TOPICS))
+        text = f"{of_runs} (%(default)s); with a row for each topic, or the list of measures: {by_topic}"
         parser.add_argument("--format", default="json", help=text)
         parser.add_argument(
             "--json", dest="format", action="store_const", const="json", help="as --format json"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        form = options["format"]
-        if form not in WRITERS:
-            raise CommandError(f"no format {form!r}; known are {', '.join(WRITERS)}")
+        if options["format"] not in FORMATS:
+            raise CommandError(f"no format {options['format']!r}; known are {', '.join(FORMATS)}")
         try:
-            lines = WRITERS[form].lines(board_spec_of(options))
+            lines = FORMATS[options["format"]].lines(board_spec_of(options))
         except BoardError as error:
             raise CommandError(str(error)) from error
         except BadFormat as error:

@@ -16,8 +16,7 @@ from grading.statistics.rank_correlation import Coefficient
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.official import Official
-from rubricweb.corpus.shipped_boards import board_file
+from rubricweb.corpus.official import Official, board_file
 from rubricweb.leaderboards import meta, meta_tables
 from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.board.lookup import find_runs, find_topics, parse_measures

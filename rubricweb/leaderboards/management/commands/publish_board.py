@@ -1,4 +1,4 @@
-"""`manage.py publish_board SLUG --llm L --prompt-class C`: a leaderboard that anybody with the link reads."""
+"""`rubricweb publish_board SLUG --llm L --prompt-class C`: a leaderboard that anybody with the link reads."""
 
 from __future__ import annotations
 

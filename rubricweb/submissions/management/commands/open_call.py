@@ -1,4 +1,4 @@
-"""`manage.py open_call SLUG TASK --deadline TIME`: ask teams for runs, by the rules of a track."""
+"""`rubricweb open_call SLUG TASK --deadline TIME`: ask teams for runs, by the rules of a track."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py remove_refused_files`: delete the files of refused submissions, long after their deadline."""
+"""`rubricweb remove_refused_files`: delete the files of refused submissions, long after their deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py submit SLUG FILE --team TEAM`: send a run in for a team, by the rules of its call."""
+"""`rubricweb submit SLUG FILE --team TEAM`: send a run in for a team, by the rules of its call."""
 
 from __future__ import annotations
 

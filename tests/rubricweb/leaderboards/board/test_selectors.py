@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from grading.statistics.approximate_ranks import ApproximateRank
 from grading.statistics.rank_correlation import ALL_TIED, TOO_FEW
+from grading.statistics.rank_intervals import ApproximateRank
 from grading.types import ItemKind, Purpose
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision

@@ -1,4 +1,4 @@
-"""`manage.py meta_evaluate`."""
+"""`rubricweb meta_evaluate`."""
 
 import json
 from io import StringIO

@@ -1,4 +1,4 @@
-"""`manage.py publish_board`."""
+"""`rubricweb publish_board`."""
 
 import pytest
 from django.core.management import CommandError, call_command
