@@ -24,13 +24,8 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Pooled
 from rubricweb.grades import access, actions, configs, raters, selectors
 from rubricweb.grades.engine import monitor
-<<<<<<< HEAD
-from rubricweb.grades.engine.doubts import Doubt, doubt_by
-from rubricweb.grades.engine.stages import Stages
-=======
 from rubricweb.grades.engine.gaps import Doubt, doubt_by
-from rubricweb.grades.engine.stages import Stages, stages
->>>>>>> main
+from rubricweb.grades.engine.stages import Stages
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs.waiting import WaitingLine
 

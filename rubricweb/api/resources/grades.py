@@ -32,13 +32,9 @@ from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades import access, actions, human_ratings, visibility
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import monitor, progress
-<<<<<<< HEAD
-from rubricweb.grades.engine.doubts import doubt_by
+from rubricweb.grades.engine.gaps import doubt_by
 from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import over_limit
-=======
-from rubricweb.grades.engine.gaps import doubt_by
->>>>>>> main
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.raters import raters

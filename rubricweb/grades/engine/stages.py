@@ -13,12 +13,15 @@ from grading.graders import registry
 from rubricweb.banks.models import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import spec_of
-<<<<<<< HEAD
-from rubricweb.grades.engine.doubts import Doubt, doubtful_cells
-from rubricweb.grades.engine.gaps import Gap, difference, intersection, listed, on_passages
-=======
-from rubricweb.grades.engine.gaps import Doubt, Gap, difference, doubtful_cells, intersection, listed
->>>>>>> main
+from rubricweb.grades.engine.gaps import (
+    Doubt,
+    Gap,
+    difference,
+    doubtful_cells,
+    intersection,
+    listed,
+    on_passages,
+)
 from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells, reads_answers, source_of
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
