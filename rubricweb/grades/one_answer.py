@@ -38,7 +38,7 @@ class CannotGrade(Exception):
     """The answer cannot be graded; the text says why."""
 
 
-class State(StrEnum):
+class AnswerState(StrEnum):
     """How far the grading of an answer is."""
 
     GRADED = "graded"
@@ -83,12 +83,12 @@ class OneAnswer:
         """Return the cells whose grading failed."""
         return cells_of(self._grades(self.bank.all_items.active()).filter(outcome=Outcome.FAILED))
 
-    def state(self) -> State:
+    def state(self) -> AnswerState:
         plan = self.plan()
         if any(part.cells for part in plan.all):
-            return State.STOPPED
+            return AnswerState.STOPPED
         is_live = any(part.cells for part in plan.missing) or self.jobs()
-        return State.GRADING if is_live else State.GRADED
+        return AnswerState.GRADING if is_live else AnswerState.GRADED
 
     def jobs(self) -> list[GradingJob]:
         """Return the live jobs that grade some of it, whoever started them."""
@@ -156,10 +156,10 @@ def cover(covered: Iterable[bool]) -> float | None:
     return sum(listed) / len(listed) if listed else None
 
 
-def wait_for(answer: OneAnswer, seconds: float) -> State:
+def wait_for(answer: OneAnswer, seconds: float) -> AnswerState:
     """Return the state once no job grades the answer any more, or after so many seconds."""
     waited = 0.0
-    while (state := answer.state()) is State.GRADING and waited < seconds:
+    while (state := answer.state()) is AnswerState.GRADING and waited < seconds:
         time.sleep(LOOKED_EVERY)
         waited += LOOKED_EVERY
     return state

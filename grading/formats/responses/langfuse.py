@@ -19,7 +19,7 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import text_md5
 from grading.formats.json_lines import JsonDict, in_words, json_value
-from grading.formats.responses.traces import QUERY_ID, RUN, Step, message_text, read_traces, text_of_role
+from grading.formats.responses.traces import QUERY_ID, RUN, TraceStep, message_text, read_traces, text_of_role
 from grading.types import Response
 
 SHAPE = "traces or observations of Langfuse, {id, input, output, ...}, or {trace, observations}"
@@ -50,7 +50,7 @@ def read_langfuse(path: Path) -> Iterator[Response]:
     return read_traces(path, _steps, shape=SHAPE)
 
 
-def _steps(content: JsonDict) -> Iterator[Step]:
+def _steps(content: JsonDict) -> Iterator[TraceStep]:
     if isinstance(content.get("trace"), dict):
         content = content["trace"] | {"observations": content.get("observations", [])}
     trace_id = _field(content, "traceId", "trace_id")
@@ -69,7 +69,7 @@ def _steps(content: JsonDict) -> Iterator[Step]:
             yield _observation(observation, trace_id)
 
 
-def _observation(content: JsonDict, trace_id: str) -> Step:
+def _observation(content: JsonDict, trace_id: str) -> TraceStep:
     step_id = _field(content, "id")
     if not step_id:
         raise BadFormat("id of an observation is missing, expected text")
@@ -81,10 +81,10 @@ def _observation(content: JsonDict, trace_id: str) -> Step:
     return replace(step, retrieved=dict(_retrieved(_decoded(content.get("output")))))
 
 
-def _step(content: JsonDict, trace_id: str, step_id: str, parent_id: str, *, is_answering: bool) -> Step:
+def _step(content: JsonDict, trace_id: str, step_id: str, parent_id: str, *, is_answering: bool) -> TraceStep:
     metadata = _decoded(content.get("metadata"))
     described = metadata if isinstance(metadata, dict) else {}
-    return Step(
+    return TraceStep(
         trace_id=trace_id,
         step_id=step_id,
         parent_id=parent_id,

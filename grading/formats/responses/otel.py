@@ -17,7 +17,7 @@ from pathlib import Path
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, in_words, json_value
-from grading.formats.responses.traces import QUERY_ID, RUN, Step, read_traces, text_of_role
+from grading.formats.responses.traces import QUERY_ID, RUN, TraceStep, read_traces, text_of_role
 from grading.types import Response
 
 SHAPE = (
@@ -36,7 +36,7 @@ def read_otel(path: Path) -> Iterator[Response]:
     return read_traces(path, _steps, shape=SHAPE)
 
 
-def _steps(content: JsonDict) -> Iterator[Step]:
+def _steps(content: JsonDict) -> Iterator[TraceStep]:
     if "resourceSpans" not in content:
         if any(signal in content for signal in OTHER_SIGNALS):
             return
@@ -49,7 +49,7 @@ def _steps(content: JsonDict) -> Iterator[Step]:
                 yield _step(span, shared)
 
 
-def _step(span: JsonDict, shared: JsonDict) -> Step:
+def _step(span: JsonDict, shared: JsonDict) -> TraceStep:
     own = _attributes(span, "attributes")
     for event in _objects(span, "events"):
         own = _attributes(event, "events.attributes") | own
@@ -58,7 +58,7 @@ def _step(span: JsonDict, shared: JsonDict) -> Step:
     if OUTPUT in own and own.get(OPERATION) not in NO_ANSWERS:
         answer = text_of_role(_decoded(own, OUTPUT), "assistant", what=OUTPUT)
     question = text_of_role(_decoded(own, INPUT), "user", what=INPUT) if INPUT in own else _text(own, QUERY)
-    return Step(
+    return TraceStep(
         trace_id=_id(span, "traceId"),
         step_id=_id(span, "spanId"),
         parent_id=_text(span, "parentSpanId"),

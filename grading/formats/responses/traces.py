@@ -27,7 +27,7 @@ QUERY_ID, RUN = "rubric.query_id", "rubric.run"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One operation of a trace."""
 
     trace_id: str
@@ -46,13 +46,13 @@ class Step:
 
 
 def read_traces(
-    path: Path, steps_of: Callable[[JsonDict], Iterable[Step]], *, shape: str
+    path: Path, steps_of: Callable[[JsonDict], Iterable[TraceStep]], *, shape: str
 ) -> Iterator[Response]:
     """Yield the answers of a file whose JSON objects `steps_of` reads.
 
     Raises `BadFormat` with file and line, also for a file without any answer.
     """
-    traces: dict[str, dict[str, Step]] = {}
+    traces: dict[str, dict[str, TraceStep]] = {}
     line = 1
     try:
         for line, content in json_objects(path, shape=shape):
@@ -111,12 +111,12 @@ def _named(path: Path) -> str:
     return "-".join(path.name.partition(".")[0].split())
 
 
-def _answering(steps: Mapping[str, Step]) -> Step | None:
+def _answering(steps: Mapping[str, TraceStep]) -> TraceStep | None:
     outermost = [step for step in steps.values() if step.answer and not _has_answer_above(step, steps)]
     return max(outermost, key=lambda step: step.started, default=None)
 
 
-def _has_answer_above(step: Step, steps: Mapping[str, Step]) -> bool:
+def _has_answer_above(step: TraceStep, steps: Mapping[str, TraceStep]) -> bool:
     seen = {step.step_id}
     above = steps.get(step.parent_id)
     while above is not None and above.step_id not in seen:
@@ -127,7 +127,7 @@ def _has_answer_above(step: Step, steps: Mapping[str, Step]) -> bool:
     return False
 
 
-def _content(trace_id: str, answering: Step, steps: list[Step], file_run: str) -> JsonDict:
+def _content(trace_id: str, answering: TraceStep, steps: list[TraceStep], file_run: str) -> JsonDict:
     """Return the object of the answer in the dialect of TREC RAG 2025."""
     in_order = sorted(steps, key=lambda step: step.started)
     question = answering.question or next((step.question for step in in_order if step.question), "")

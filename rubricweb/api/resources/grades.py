@@ -199,7 +199,7 @@ def _document(collection: Collection, event: HumanGrade) -> Row:
     return {**RatingSerializer(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}
 
 
-class Limits(serializers.Serializer[Any]):
+class CostLimits(serializers.Serializer[Any]):
     most_calls = serializers.IntegerField(
         required=False, min_value=0, help_text="Start nothing where it takes more calls of models: 422."
     )
@@ -208,7 +208,7 @@ class Limits(serializers.Serializer[Any]):
     )
 
 
-class JobScope(Limits):
+class JobScope(CostLimits):
     """What to grade: a bank, a topic, both, or by default all of the collection.
 
     Of it, where `unsure` names a grader, only what that one is unsure of.

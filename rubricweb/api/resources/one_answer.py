@@ -19,7 +19,7 @@ from grading.types import Outcome
 from rubricweb.api.models import Token
 from rubricweb.api.requests import RequestProblem
 from rubricweb.api.resources import Resource, Row
-from rubricweb.api.resources.grades import JobSerializer, Limits, PriceDocument, check_price
+from rubricweb.api.resources.grades import CostLimits, JobSerializer, PriceDocument, check_price
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades import access, actions, one_answer, selectors
@@ -33,7 +33,7 @@ MOST_CITATIONS = 50
 LONGEST_WAIT = 30.0
 
 
-class CitedPassage(serializers.Serializer[Any]):
+class AnswerCitation(serializers.Serializer[Any]):
     """A passage of the collection by its `doc_id`, or any other by its `text`."""
 
     doc_id = serializers.CharField(required=False)
@@ -45,14 +45,14 @@ class CitedPassage(serializers.Serializer[Any]):
         return attrs
 
 
-class AnswerRequest(Limits):
+class AnswerRequest(CostLimits):
     """An answer to a topic, which is named by `topic` or `question`."""
 
     topic = serializers.CharField(required=False, help_text="The topic's `query_id`.")
     question = serializers.CharField(required=False, help_text="The topic's text.")
     text = serializers.CharField(max_length=LONGEST, help_text="The answer.")
     citations = serializers.ListField(
-        child=CitedPassage(),
+        child=AnswerCitation(),
         required=False,
         max_length=MOST_CITATIONS,
         help_text="Passages that it cites; graded, too.",
@@ -101,7 +101,7 @@ class AnswerDocument(serializers.Serializer[Any]):
     """The grades of an answer; of items and pairs that you may see."""
 
     state = serializers.ChoiceField(
-        choices=[state.value for state in one_answer.State],
+        choices=[state.value for state in one_answer.AnswerState],
         help_text="`stopped`: pairs are left that no job grades, as one failed or was cancelled.",
     )
     topic = serializers.CharField()
@@ -151,7 +151,7 @@ class GradedAnswer(Resource):
         state = one_answer.wait_for(answer, fields["wait"])
         jobs = {job.pk: job for job in (*_again(started), *answer.jobs())}
         document = _document(answer, state) | {"price": cost, "jobs": jobs.values()}
-        is_over = state is not one_answer.State.GRADING
+        is_over = state is not one_answer.AnswerState.GRADING
         headers = {} if is_over or not jobs else {"Location": reverse("api:job", args=[slug, min(jobs)])}
         status = HTTPStatus.OK if is_over else HTTPStatus.ACCEPTED
         return Response(AnswerDocument(document).data, status, headers=headers)
@@ -192,9 +192,9 @@ def _again(jobs: list[GradingJob]) -> list[GradingJob]:
     return list(GradingJob.objects.filter(pk__in=[job.pk for job in jobs]).select_related("config"))
 
 
-def _document(answer: one_answer.OneAnswer, state: one_answer.State) -> Row:
+def _document(answer: one_answer.OneAnswer, state: one_answer.AnswerState) -> Row:
     items = answer.items()
-    is_graded = state is one_answer.State.GRADED
+    is_graded = state is one_answer.AnswerState.GRADED
     covered = one_answer.cover(item.is_covered for item in items)
     cited = one_answer.cover(item.is_covered_by_citations for item in items)
     rows = [_item(item) for item in items]

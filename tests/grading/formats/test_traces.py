@@ -56,8 +56,8 @@ def written(tmp_path: Path, *objects: object, name: str = "night 1.jsonl") -> Pa
 
 
 def chat(trace: str, start: int, question: str, answer: str) -> dict[str, Any]:
-    said = {"gen_ai__input__messages": messages("user", "Hello.", question)}
-    return span(trace, start, **said, gen_ai__output__messages=messages("assistant", answer))
+    given = {"gen_ai__input__messages": messages("user", "Hello.", question)}
+    return span(trace, start, **given, gen_ai__output__messages=messages("assistant", answer))
 
 
 def test_the_last_of_several_answers_counts_and_a_file_names_its_run(tmp_path):
