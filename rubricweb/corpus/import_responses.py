@@ -151,8 +151,8 @@ class ResponseImporter:
         question = _query(response.foreign)
         topic = self._topics.by_query_id.get(response.query_id)
         if topic is None and response.query_id == text_md5(question):
-            asked = question.strip().casefold()
-            alike = [row for row in self._topics.by_query_id.values() if row.text.strip().casefold() == asked]
+            topics, text = self._topics.by_query_id.values(), question.strip().casefold()
+            alike = [row for row in topics if row.text.strip().casefold() == text]
             topic = alike[0] if len(alike) == 1 else None
         if topic is not None or self._topics.is_closed:
             return topic

@@ -63,7 +63,7 @@ class OneAnswer:
 
     @cached_property
     def passages(self) -> dict[int, Passage]:
-        """The passages by primary key, the answer's own first, each once."""
+        """Return the passages by primary key, the answer's own first, each once."""
         return {passage.pk: passage for passage in (*self.own, *self.cited)}
 
     @property
