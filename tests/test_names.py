@@ -2,7 +2,9 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 from tests.test_house import Function, functions, own_code, report, where
 
@@ -44,6 +46,16 @@ NO_VERBS = frozenset({
 })
 # fmt: on
 """What no docstring of a function or property begins with: its first word is a verb, such as "Return"."""
+OWN_WHEELS = ("rubricweb/client/", "rubricweb/autojudge/")
+"""They name what the server names, as the API does, and import nothing of it."""
+# fmt: off
+SHARED_NAMES = frozenset({
+    "Answer", "BoardForm", "BoardRow", "CampaignPlan", "Card", "Citation", "Counts", "Coverage", "Dialect",
+    "Draw", "Inspection", "Invitations", "ItemRow", "LabelForm", "LabelledTopic", "PoolRule", "Progress",
+    "ReleaseFile", "Source", "Standing", "SupportLabels", "UploadForm", "Verdict", "Votes",
+})
+# fmt: on
+"""Names of several classes. None may be added: a class of another meaning gets a name of its own."""
 OF_EACH_ROW = frozenset({"_can_be_clear", "has_absent_runs", "is_uncovered", "is_ungraded"})
 """Predicates of each row of an array or a query, which return a mask or an expression."""
 
@@ -64,6 +76,7 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+@cache
 def banned_names() -> dict[str, str]:
     """Return "path name" -> where it is bound, for each banned name of a file."""
     places: dict[str, str] = {}
@@ -97,6 +110,31 @@ def test_docstrings_begin_with_a_verb():
             if (match := re.match(r"\w+", summary)) is None or match[0].lower() in NO_VERBS
         ]
     )
+
+
+def shared_class_names() -> dict[str, list[str]]:
+    """Return the names of several classes; a command is a `Command`, and a row of a table has the name of
+    the value in `grading` that it keeps.
+    """
+    places: dict[str, list[str]] = defaultdict(list)
+    own = [path for path in own_code() if path.parent.name != "commands"]
+    for path in own:
+        if not where(path).startswith(OWN_WHEELS):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef):
+                    places[node.name].append(where(path))
+    rows = {
+        name
+        for name, files in places.items()
+        if len(files) == 2 and files[0].startswith("grading/") and "models" in files[1]
+    }
+    return {name: files for name, files in places.items() if len(files) > 1 and name not in rows}
+
+
+def test_a_class_has_a_name_of_its_own():
+    shared = shared_class_names()
+    report([f"{name}: {', '.join(files)}" for name, files in shared.items() if name not in SHARED_NAMES])
+    report([f"{name} is the name of one class now" for name in SHARED_NAMES - shared.keys()])
 
 
 def test_every_allowed_name_is_still_bound():

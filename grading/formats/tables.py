@@ -1,7 +1,8 @@
 """Tables as TSV and LaTeX, and rows of CSV files.
 
-A table of results is comment lines with its provenance, a header, a row per line. Programs read it, and people open it in spreadsheets: no text in it is a formula there. The formats of other
-tools are for programs alone, and have every text as it is.
+A table of results is comment lines with its provenance, a header, a row per line. Programs read it, and
+people open it in spreadsheets: no text in it is a formula there. The formats of other tools are for programs
+alone, and have every text as it is.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The ranks that the topics leave open, on a board and for runs that an official leaderboard lacks.
 
-Dietz, "A Workbench for Autograding Retrieve/Generate Systems" (SIGIR 2024), sorts generated answers among the
-runs of a track by a measure of its own, and prints ranks such as "~27" beside those that the track lacked
-(Table 4). It states no rule. Here a run takes the official rank that so many runs have ahead of them as it
-has, with an interval by the test of all pairs of runs (`rank_intervals.order`).
+Dietz, "A Workbench for Autograding Retrieve/Generate Systems" (SIGIR 2024), sorts generated answers among
+the runs of a track by a measure of its own, and prints ranks such as "~27" beside those that the track
+lacked (Table 4). It states no rule. Here a run takes the official rank that so many runs have ahead of them
+as it has, with an interval by the test of all pairs of runs (`rank_intervals.order`).
 """
 
 from __future__ import annotations

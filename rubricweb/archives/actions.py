@@ -21,7 +21,7 @@ from rubricweb.accounts.roles import Role, may_create
 from rubricweb.archives import tables
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.removal import is_large
-from rubricweb.archives.restoring import Progress, Restored, Terms, Unwanted, restore_archive
+from rubricweb.archives.restoring import Restored, RestoredRows, Terms, Unwanted, restore_archive
 from rubricweb.campaigns.models import Turn
 from rubricweb.core import audit
 from rubricweb.core.models import AuditEntry
@@ -176,7 +176,7 @@ def restore(lease: leases.Lease[Restoration]) -> None:
     Raises BadFormat, NotAllowed where whoever asked for it may create no collections any more, and LeaseLost
     once cancelled.
     """
-    work, progress = lease.work, Progress()
+    work, progress = lease.work, RestoredRows()
     if work.by is None or not (work.by.is_active and may_create(work.by)):
         raise NotAllowed("The person who uploaded it may no longer restore collections.")
     person = work.by
@@ -208,7 +208,7 @@ def clear_on_commit(work: Restoration) -> None:
 
 
 @contextmanager
-def _noting(lease: leases.Lease[Restoration], progress: Progress) -> Iterator[None]:
+def _noting(lease: leases.Lease[Restoration], progress: RestoredRows) -> Iterator[None]:
     """Save the progress from another thread, since the rows are made in a transaction that nobody sees."""
     is_over = threading.Event()
 

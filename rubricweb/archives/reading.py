@@ -57,7 +57,7 @@ class NotSigned(BadFormat):
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ArchiveFile:
     """An archive whose manifest fits this version, and whose entries are those of the manifest."""
 
     name: str
@@ -103,7 +103,7 @@ class Archive:
 
 
 @contextmanager
-def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) -> Iterator[Archive]:
+def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) -> Iterator[ArchiveFile]:
     """Open the archive at `path`.
 
     Raises BadFormat if it is none, damaged, of a newer version, unpacks to more than `max_bytes`, or, unless
@@ -130,7 +130,7 @@ def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) 
             if source.getinfo(part.name).file_size != part.bytes:
                 problem = f"is not of {part.bytes:,} bytes, expected what the manifest says"
                 raise BadFormat(problem, file=f"{name}: {part.name}")
-        yield Archive(name, manifest, source, is_own)
+        yield ArchiveFile(name, manifest, source, is_own)
 
 
 def _read_small(source: ZipFile, entry: str, name: str) -> bytes:
@@ -239,7 +239,7 @@ class Keys:
 
 
 def ready_rows(
-    archive: Archive, table: tables.Table, keys: Keys, changed: Mapping[str, Any]
+    archive: ArchiveFile, table: tables.Table, keys: Keys, changed: Mapping[str, Any]
 ) -> Iterator[list[Any]]:
     """Yield the rows as the database takes them, their keys first.
 

@@ -20,7 +20,7 @@ from rubricweb.accounts.invitations import invite_account
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.archives import reading, tables
-from rubricweb.archives.reading import WRONG, Archive, Keys, checker, ready_rows, reason
+from rubricweb.archives.reading import WRONG, ArchiveFile, Keys, checker, ready_rows, reason
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import require_genuine
@@ -118,7 +118,7 @@ class Unwanted(Exception):
 
 
 @dataclass(slots=True)
-class Progress:
+class RestoredRows:
     """How many rows of an archive are restored; another thread may read it, and ask for an end."""
 
     total: int = 0
@@ -136,7 +136,7 @@ def restore_archive(
     path: Path,
     terms: Terms,
     *,
-    progress: Progress | None = None,
+    progress: RestoredRows | None = None,
     then: Callable[[Restored], object] = lambda restored: None,
 ) -> Restored:
     """Restore the collection at `path`.
@@ -147,7 +147,7 @@ def restore_archive(
     """
     files: list[Path] = []
     with reading.opened(path, is_trusted=terms.is_trusted, max_bytes=terms.max_bytes) as archive:
-        progress = progress or Progress()
+        progress = progress or RestoredRows()
         progress.total = sum(part.rows for part in archive.manifest.tables.values())
         terms = replace(terms, slug=terms.slug or archive.manifest.collection)
         _check_slug(terms.slug, archive.name)
@@ -179,7 +179,7 @@ def _check_slug(slug: str, file: str) -> None:
         raise BadFormat(f"there is a collection {slug} already, expected another slug", file=file)
 
 
-def _present(archive: Archive) -> list[tables.Table]:
+def _present(archive: ArchiveFile) -> list[tables.Table]:
     by_model = {table.model: table for table in tables.archived() if table.label in archive.manifest.tables}
     return [by_model[model] for model in parents_first(by_model)]
 
@@ -201,7 +201,9 @@ def parents_first(models: Iterable[type[Model]]) -> list[type[Model]]:
     return [by_label[label] for label in order if label in by_label]
 
 
-def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], progress: Progress) -> Restored:
+def _restore(
+    archive: ArchiveFile, terms: Terms, keys: Keys, files: list[Path], progress: RestoredRows
+) -> Restored:
     slug, names = terms.slug, [str(values["username"]) for values in _shared_rows(archive, User)]
     usernames = set(User.objects.filter(username__in=names).values_list("username", flat=True))
     keys.shared = {User: [_person(name).pk for name in names], GraderConfig: _graders(archive)}
@@ -227,7 +229,7 @@ def _taken_out(collection: Collection) -> list[Membership]:
     return members
 
 
-def _shared_rows(archive: Archive, model: type[Model]) -> Iterator[dict[str, Any]]:
+def _shared_rows(archive: ArchiveFile, model: type[Model]) -> Iterator[dict[str, Any]]:
     """Yield the checked rows of a model that belongs to no collection. Raises BadFormat."""
     label = model._meta.label
     if label not in archive.manifest.tables:
@@ -265,7 +267,7 @@ def _person(name: str) -> User:
     return person
 
 
-def _graders(archive: Archive) -> list[int]:
+def _graders(archive: ArchiveFile) -> list[int]:
     pks = []
     for values in _shared_rows(archive, GraderConfig):
         config, _ = GraderConfig.objects.get_or_create(fingerprint=values.pop("fingerprint"), defaults=values)
@@ -282,7 +284,7 @@ def _invite(restored: Restored, terms: Terms) -> None:
             invite_account(collection, name, role=Role(member.role), team=member.team, by=terms.by)
 
 
-def _restore_files(archive: Archive, keys: Keys, written: list[Path]) -> None:
+def _restore_files(archive: ArchiveFile, keys: Keys, written: list[Path]) -> None:
     models = {model._meta.label: model for model in tables.PLACES}
     for name, part in archive.manifest.files.items():
         label, _, number = name.rpartition("/")
@@ -297,7 +299,7 @@ def _restore_files(archive: Archive, keys: Keys, written: list[Path]) -> None:
                 target.write(chunk)
 
 
-def _inserted(archive: Archive, table: tables.Table, ready: Iterator[list[Any]]) -> Iterator[int]:
+def _inserted(archive: ArchiveFile, table: tables.Table, ready: Iterator[list[Any]]) -> Iterator[int]:
     """Yield the number of rows of each batch once it is inserted. Raises BadFormat."""
     part = archive.manifest.tables[table.label]
     columns = [field for field in table.model._meta.concrete_fields if not field.primary_key]

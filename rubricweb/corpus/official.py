@@ -1,7 +1,8 @@
 """Official leaderboards of a collection: import, read, replace, remove.
 
-Those of tracks come with the product: facts, each with its source. Each is a TSV file of `official_boards/`, read as any other, with the board's name, its measure and where its
-numbers are from in comment lines above the header.
+Those of tracks come with the product: facts, each with its source. Each is a TSV file of `official_boards/`,
+read as any other, with the board's name, its measure and where its numbers are from in comment lines above
+the header.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _DialectTerms:
     """What a dialect calls the items of an answer, and what was said of each."""
 
     items: str
@@ -55,13 +55,13 @@ class _Words:
         return word if word in RATINGS else FAILED_WORD
 
 
-_NUGGETS = _Words(
+_NUGGETS = _DialectTerms(
     "nuggets",
     "assignment",
     replace(ASSIGNMENTS_DIALECT, name="assigned", repeats_topics=False),
     {word: word for word in (*RATINGS, FAILED_WORD)},
 )
-_CRITERIA = _Words(
+_CRITERIA = _DialectTerms(
     "criteria", "verdict", ragdoll.DIALECT, {own: word for word, own in ragdoll.VERDICTS.items()}
 )
 
@@ -172,7 +172,7 @@ def _by_passage(grades: TopicGrades) -> dict[str, dict[str, int]]:
 
 
 def _entries(
-    answer: WholeAnswer, config: GraderConfig, vocabulary: _Words, before: list[Json] | None = None
+    answer: WholeAnswer, config: GraderConfig, vocabulary: _DialectTerms, before: list[Json] | None = None
 ) -> list[Json]:
     """Return the items with what was said of each: those that the file had, then others with a rating."""
     full = default_min_grade(config)
@@ -193,7 +193,7 @@ def _entries(
     return entries
 
 
-def _entry(item: BankItem, vocabulary: _Words) -> Json:
+def _entry(item: BankItem, vocabulary: _DialectTerms) -> Json:
     if vocabulary is _CRITERIA:
         return ragdoll.criterion(item)
     importance = item.parts.get("importance") or str(weighed(item.importance).importance)
@@ -210,7 +210,7 @@ def _new(answer: WholeAnswer) -> Json:
     }
 
 
-def _line(answer: WholeAnswer, raw: Json, entries: list[Json], vocabulary: _Words) -> BankLine:
+def _line(answer: WholeAnswer, raw: Json, entries: list[Json], vocabulary: _DialectTerms) -> BankLine:
     texts = {entry["text"].strip() for entry in entries}
     items = [item for item in answer.items if item.text.strip() in texts]
     whole = raw | {vocabulary.items: entries}

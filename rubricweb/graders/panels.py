@@ -31,7 +31,7 @@ from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.panel_making import (
     RatedVotes,
-    Repeated,
+    RepeatedGrader,
     form_panel,
     panels_of,
     rated_votes,
@@ -94,7 +94,7 @@ class PanelForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class MemberRow:
+class PanelMember:
     """A member and its agreement, in words; empty where it is undefined."""
 
     config: GraderConfig
@@ -119,7 +119,7 @@ class PanelRow:
     same: str
     kappa: str
     """The panel's own agreement with people, on the same pairs."""
-    members: list[MemberRow]
+    members: list[PanelMember]
     to_combine: int
     board: str
     """The address of its board with a column for each member."""
@@ -158,7 +158,7 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
     own = None if is_hidden else rated_votes(collection, [*voters, config])
     means = [sum(column) / len(column) for column in zip(*panel.weights, strict=True)]
     rows = [
-        MemberRow(
+        PanelMember(
             voter,
             *_agreement(rated, number),
             means[number] if means else None,
@@ -188,7 +188,7 @@ def _agreement(rated: RatedVotes | None, member: int) -> tuple[str, str]:
     return "" if math.isnan(same) else f"{same:.0%}", "" if math.isnan(kappa) else f"{kappa:z.2f}"
 
 
-def _attempt(each: Repeated) -> str:
+def _attempt(each: RepeatedGrader) -> str:
     return f"{each.same:.0%} of {counted(each.cells, 'pair')}"
 
 

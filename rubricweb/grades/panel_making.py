@@ -175,7 +175,7 @@ def panels_of(collection: Collection) -> list[GraderConfig]:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedGrader:
     """How far a grader agrees with another attempt of itself."""
 
     config: GraderConfig
@@ -185,7 +185,7 @@ class Repeated:
     """The share of equal ratings."""
 
 
-def repeated(collection: Collection, config: GraderConfig) -> list[Repeated]:
+def repeated(collection: Collection, config: GraderConfig) -> list[RepeatedGrader]:
     """Return the other attempts of this model, prompt and options that have graded the same cells."""
     settled = {name: value for name, value in config.options.items() if name != ATTEMPT}
     alike = GraderConfig.objects.filter(
@@ -201,7 +201,7 @@ def repeated(collection: Collection, config: GraderConfig) -> list[Repeated]:
     return [each for each in compared if each.cells]
 
 
-def _repeated(config: GraderConfig, other: GraderConfig, pool: CollectionPool) -> Repeated:
+def _repeated(config: GraderConfig, other: GraderConfig, pool: CollectionPool) -> RepeatedGrader:
     first, second = matrices(config, pool), matrices(other, pool)
     cells = same = 0
     for topic_id, grades in first.items():
@@ -210,4 +210,4 @@ def _repeated(config: GraderConfig, other: GraderConfig, pool: CollectionPool) -
         both = (ratings >= 0) & (again >= 0)
         cells += int(both.sum())
         same += int((both & (ratings == again)).sum())
-    return Repeated(other, cells, same / cells if cells else float("nan"))
+    return RepeatedGrader(other, cells, same / cells if cells else float("nan"))

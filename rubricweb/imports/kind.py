@@ -19,7 +19,7 @@ def note_progress(lease: Lease[Import], doing: str, *, done: int) -> None:
     events.publish(lease.work.collection.channel, "progress")
 
 
-class Imports(TaskKind[Import]):
+class ImportKind(TaskKind[Import]):
     name = "import"
     model = Import
     related = ("collection", "by", "undone_by")

@@ -72,21 +72,21 @@ class TopicCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BoardLine:
     """A run as the table shows it."""
 
     row: BoardRow
     origin: str
     """Its task and team; empty for readers who know it by a pseudonym."""
     dot: Dot | None
-    change: rank_changes.Change | None
+    change: rank_changes.RankChange | None
     moved: str
     """"up", "down" or "score" if it changed since the browser's last rendering."""
     band: str
     """Empty where no run is clearly behind."""
     band_rows: int
     """How many rows its band has, at the first of them; else 0."""
-    numbers: tuple[board_columns.Cell, ...]
+    numbers: tuple[board_columns.BoardCell, ...]
     """The cells of the columns that the page has."""
     topics: tuple[TopicCell, ...]
 
@@ -249,7 +249,7 @@ def _lines(
     rendering: rank_changes.Rendering,
     axis: DotAxis | None,
     sort: str,
-) -> list[Line]:
+) -> list[BoardLine]:
     """Return the rows by their bands and in these by score, or in the order that the reader chose."""
     has_bands = any(row.is_behind for row in current.rows)
     rows = list(board_columns.in_order(current, columns, sort))
@@ -262,7 +262,7 @@ def _lines(
     for row, n_rows in zip(rows, plots.band_rows([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
         is_banded = has_bands and row.is_behind is not None
-        line = Line(
+        line = BoardLine(
             row,
             origins.get(row.run_id, ""),
             axis.dot(spread) if axis and spread else None,

@@ -153,7 +153,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DistributionBin:
     """A bin of a distribution, in per cent of the plot; `y` is its top."""
 
     x: float
@@ -165,7 +165,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    columns: tuple[Column, ...]
+    columns: tuple[DistributionBin, ...]
     band: tuple[float, float]
     """Where the interval begins, and its width."""
     zero: float
@@ -229,7 +229,7 @@ def distribution(means: Floats, interval: tuple[float, float]) -> Distribution:
 
     heights = np.round(100 * counts / counts.max(), 2)
     columns = tuple(
-        Column(at(edge), round(at(edge + step) - at(edge), 2), round(100 - height, 2), height, side)
+        DistributionBin(at(edge), round(at(edge + step) - at(edge), 2), round(100 - height, 2), height, side)
         for edge, height, side in (
             (float(edge), float(height), "a" if edge > -step / 2 else "b")
             for edge, height in zip(edges[:-1], heights, strict=True)

@@ -26,7 +26,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards import actions
 from rubricweb.leaderboards.actions import Document, left_out, row_of
 from rubricweb.leaderboards.board import BoardError, BoardRow
-from rubricweb.leaderboards.board.columns import COLUMNS, Cell, Column, Further, Place, at
+from rubricweb.leaderboards.board.columns import COLUMNS, BoardCell, Column, Further, Place, at
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.plots import BANDS, Dot, DotAxis, Spread, band_rows, dot_axis
 from rubricweb.plots.cells import shade
@@ -69,12 +69,12 @@ class PublishForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PublicLine:
     row: BoardRow
     dot: Dot | None
     band: str
     band_rows: int
-    numbers: list[Cell]
+    numbers: list[BoardCell]
     """The cells of the columns that the page has."""
     topics: list[tuple[str, float | None, int | None]]
     """The name, the score and its shade of each topic."""
@@ -143,7 +143,9 @@ def _columns(document: Document) -> list[Column]:
     return [*named, *further]
 
 
-def _lines(document: Document, columns: Sequence[Column], axis: DotAxis | None, sort: str) -> list[Line]:
+def _lines(
+    document: Document, columns: Sequence[Column], axis: DotAxis | None, sort: str
+) -> list[PublicLine]:
     rows = [row_of(row) for row in document["rows"]]
     has_bands = any(row.is_behind for row in rows)
     if sort == "run":
@@ -159,7 +161,7 @@ def _lines(document: Document, columns: Sequence[Column], axis: DotAxis | None, 
     for row, n_rows in zip(rows, band_rows([row.is_behind for row in rows]), strict=True):
         spread = _spread(row)
         is_banded = has_bands and row.is_behind is not None
-        line = Line(
+        line = PublicLine(
             row,
             axis.dot(spread) if axis and spread else None,
             BANDS[bool(row.is_behind)] if is_banded else "",

@@ -31,16 +31,16 @@ SCORE_DECIMALS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunStanding:
     rank: int
     score: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RankChange:
     """Of one run since the reader's last look."""
 
-    before: Standing
+    before: RunStanding
     rose: int
     """Places; below 0 it fell."""
     difference: float
@@ -65,7 +65,7 @@ class Rendering:
     """The standings of the reader's last look."""
     graded: int
     digest: str
-    changes: dict[int, Change]
+    changes: dict[int, RankChange]
     """By run: what changed since the last look."""
     moved: dict[int, int]
     """By run: places that it rose since the browser's last rendering; 0 if only its score changed."""
@@ -112,7 +112,7 @@ def digest(board: Board) -> str:
     return hashlib.sha256(repr(visible).encode()).hexdigest()[:16]
 
 
-def summary(board: Board, changes: Mapping[int, Change]) -> str:
+def summary(board: Board, changes: Mapping[int, RankChange]) -> str:
     """Return what changed since the last look, in one sentence; empty when nothing did."""
     return _moves(board, changes) if changes else ""
 
@@ -121,13 +121,13 @@ def _text(score: float | None) -> str:
     return "" if score is None else f"{score:.{SCORE_DECIMALS}f}"
 
 
-def _parsed(text: str) -> dict[int, Standing]:
+def _parsed(text: str) -> dict[int, RunStanding]:
     """Return standings by run; what is not "run:rank:score" is ignored."""
     standings = {}
     for part in text.split(","):
         run, rank, score = (*part.split(":"), "", "")[:3]
         if (run_id := parse_id(run)) and (place := parse_id(rank)):
-            standings[run_id] = Standing(place, _number(score))
+            standings[run_id] = RunStanding(place, _number(score))
     return standings
 
 
@@ -137,23 +137,25 @@ def _number(text: str) -> float | None:
     return None
 
 
-def _change(row: BoardRow, before: Standing | None) -> Change | None:
+def _change(row: BoardRow, before: RunStanding | None) -> RankChange | None:
     if before is None:
         return None
     difference = round((row.score or 0.0) - (before.score or 0.0), SCORE_DECIMALS)
     if row.score is None or before.score is None:
         difference = 0.0
     rose = before.rank - row.rank
-    return Change(before, rose, difference) if rose or difference else None
+    return RankChange(before, rose, difference) if rose or difference else None
 
 
-def _news(board: Board, moves: Mapping[int, Change], previous: Mapping[int, Standing], n_graded: int) -> str:
+def _news(
+    board: Board, moves: Mapping[int, RankChange], previous: Mapping[int, RunStanding], n_graded: int
+) -> str:
     if not moves:
         return ""
     return " ".join(filter(None, [_moves(board, moves, n_graded), _first(board, previous)]))
 
 
-def _moves(board: Board, moves: Mapping[int, Change], n_graded: int = 0) -> str:
+def _moves(board: Board, moves: Mapping[int, RankChange], n_graded: int = 0) -> str:
     """Return how many runs moved and the widest moves, in sentences."""
     ranks = {run: move for run, move in moves.items() if move.rose}
     n_runs = len(ranks) or len(moves)
@@ -169,7 +171,7 @@ def _moves(board: Board, moves: Mapping[int, Change], n_graded: int = 0) -> str:
     return f"{runs} {verb}{after}." + (f" {places}." if places else "")
 
 
-def _first(board: Board, previous: Mapping[int, Standing]) -> str:
+def _first(board: Board, previous: Mapping[int, RunStanding]) -> str:
     """Return which runs are first, and whether they were before; empty where nothing is tested."""
     if board.top is None or not board.top.can_tell:
         return ""

@@ -118,7 +118,7 @@ class _Folder:
         (self.path / name).write_text(text, encoding="utf-8", newline="\n")
 
 
-class ChangedMeanwhile(Exception):
+class ChangedWhileWritten(Exception):
     """Grades, ratings, items or runs changed while the release was written: its parts do not agree."""
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ def write_release(
     """Write the zip to `out`, beside it and renamed, so that nobody reads half of it.
 
     Ratings are read as everybody sees them. Raises `visibility.Refused` where the collection shows no sums
-    while cells are to be rated blind, ChangedMeanwhile, and OSError where the files cannot be written.
+    while cells are to be rated blind, ChangedWhileWritten, and OSError where the files cannot be written.
     """
     before = _state(contents.collection)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as name:
@@ -168,7 +168,7 @@ def write_release(
             sums |= {name: _digest(folder.path / name) for name in ("README.md", "manifest.json")}
             folder.add_text("SHA256SUMS", "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
         if _state(contents.collection) != before:
-            raise ChangedMeanwhile
+            raise ChangedWhileWritten
         written = _packed(folder, contents.names, Path(name) / "release.zip")
         (Path(name) / "release.zip").replace(out)
     return written
@@ -239,7 +239,7 @@ def write(lease: leases.Lease[Release]) -> None:
 
     try:
         written = write_release(contents, release.path, note=note)
-    except (visibility.Refused, ChangedMeanwhile) as error:
+    except (visibility.Refused, ChangedWhileWritten) as error:
         leases.fail(lease, error=str(error))
         return
     _finish(lease, contents, written)

@@ -10,7 +10,7 @@ from rubricweb.jobs import kinds, leases, listing
 from rubricweb.releases.models import Release
 
 
-class Releases(kinds.TaskKind[Release]):
+class ReleaseKind(kinds.TaskKind[Release]):
     name = "release"
     model = Release
     related = ("collection", "by")

@@ -8,7 +8,7 @@ from rubricweb.submissions import files
 from rubricweb.submissions.models import Submission
 
 
-class Submissions(kinds.TaskKind[Submission]):
+class SubmissionKind(kinds.TaskKind[Submission]):
     name = "submission"
     collection = "call.collection_id"
     model = Submission

@@ -1,6 +1,7 @@
 """The cells that have no grade, and those of which a grader is unsure.
 
-They are arrays, or whole topics of which only the size is known. Keys and masks of many cells are packed as short texts, which rows, archives and every database can hold.
+They are arrays, or whole topics of which only the size is known. Keys and masks of many cells are packed as
+short texts, which rows, archives and every database can hold.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class BoardSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class MeanBasis:
     """What a mean goes over: the same for every run, unless topics that a run lacks are left out."""
 
     n_topics: int
@@ -319,7 +319,7 @@ class Board:
     """Topics among those left out with items for which the measure is 0 / 0."""
     n_vital: int = 0
     """Items that are vital, as all are that nobody said anything else of."""
-    columns: tuple[Counted, ...] = ()
+    columns: tuple[MeanBasis, ...] = ()
     """What the means of the further columns go over."""
     marks: Marks | None = None
     top: Top | None = None
@@ -354,9 +354,9 @@ class Board:
         return f"{self.spec.measure.order}{otherwise}"
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> MeanBasis:
         """Return what the mean that ranks the runs goes over."""
-        return Counted(self.n_topics, self.n_left_out, self.n_undefined)
+        return MeanBasis(self.n_topics, self.n_left_out, self.n_undefined)
 
     @property
     def calibration_lacks(self) -> str:

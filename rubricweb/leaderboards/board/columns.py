@@ -55,7 +55,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BoardCell:
     value: str
     note: str = ""
     note_title: str = ""
@@ -104,20 +104,20 @@ class Column:
     def tex(self, row: BoardRow) -> tuple[TextCell, ...]:
         return tables.row(self.value(row))
 
-    def cell(self, row: BoardRow) -> Cell:
-        return Cell(self.show(self.value(row)))
+    def cell(self, row: BoardRow) -> BoardCell:
+        return BoardCell(self.show(self.value(row)))
 
 
 class Answered(Column):
     """How many topics count, and of how many of them the run has a ranking."""
 
-    def cell(self, row: BoardRow) -> Cell:
+    def cell(self, row: BoardRow) -> BoardCell:
         of = "" if row.n_answered == row.n_topics else f"{row.n_answered} of "
-        return Cell(f"{of}{row.n_topics}")
+        return BoardCell(f"{of}{row.n_topics}")
 
 
 @dataclass(frozen=True)
-class Estimate(Column):
+class EstimateColumn(Column):
     """The score by people, with the ends of its interval."""
 
     by_people: str = ""
@@ -143,12 +143,12 @@ class Estimate(Column):
             return tables.row(None, None, None)
         return tables.row(row.estimate.value, *(_ends(row.estimate) or (None, None)))
 
-    def cell(self, row: BoardRow) -> Cell:
+    def cell(self, row: BoardRow) -> BoardCell:
         if row.estimate is None:
-            return Cell("\N{EN DASH}")
+            return BoardCell("\N{EN DASH}")
         ends = _ends(row.estimate)
         note = f"{floatformat(ends[0], 2)} to {floatformat(ends[1], 2)}" if ends else ""
-        return Cell(floatformat(row.estimate.value, 2), note)
+        return BoardCell(floatformat(row.estimate.value, 2), note)
 
 
 def _ends(estimate: RunEstimate) -> tuple[float, float] | None:
@@ -185,12 +185,12 @@ class Further(Column):
         other = row.others[self.place]
         return tables.row(other.score, other.stderr)
 
-    def cell(self, row: BoardRow) -> Cell:
+    def cell(self, row: BoardRow) -> BoardCell:
         other = row.others[self.place]
         if not other.stderr:
-            return Cell(score_text(other.score))
+            return BoardCell(score_text(other.score))
         title = f"standard error over {other.n_topics} topics" if other.n_topics else ""
-        return Cell(score_text(other.score), f"\N{PLUS-MINUS SIGN} {score_text(other.stderr)}", title)
+        return BoardCell(score_text(other.score), f"\N{PLUS-MINUS SIGN} {score_text(other.stderr)}", title)
 
 
 P = Place
@@ -235,7 +235,7 @@ COLUMNS: tuple[Column, ...] = (
         is_nullable=True,
         help="The share of passage-question pairs that people checked.",
     ),
-    Estimate(
+    EstimateColumn(
         "estimate",
         P.JSON,
         dict,
@@ -252,7 +252,7 @@ def columns_of(board: Board) -> list[Column]:
     name = f"{'cover' if board.spec.measure.name == registry.DEFAULT else 'score'}_by_people"
     columns: list[Column] = []
     for column in COLUMNS:
-        if isinstance(column, Estimate) and any(row.estimate for row in board.rows):
+        if isinstance(column, EstimateColumn) and any(row.estimate for row in board.rows):
             title = f"{provenance.estimand(board.spec)}; "
             title += sentences.method(board.sample) if board.sample else ""
             places = column.places | P.TSV | P.TEX | P.PAGE

@@ -54,7 +54,7 @@ Found = tuple[tuple[RunEstimate | None, ...], EstimateSample]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EstimatedPart:
     """A topic or subtopic of the board; equal as long as nobody grades, rates or imports."""
 
     graded: TopicGrades
@@ -92,7 +92,9 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     units = [(topic, listed) for topic, listed in base.units() if listed.uids]
     graded = matrices(base.spec.config, base.pool)
     board = tuple(
-        Part(graded[topic.topic_id], checked[topic.topic_id], listed.uids, base.spec.collection.min_relevant)
+        EstimatedPart(
+            graded[topic.topic_id], checked[topic.topic_id], listed.uids, base.spec.collection.min_relevant
+        )
         for topic, listed in units
     )
     items = {item for part in board for item in part.items(base.spec.measure.depth)}
@@ -120,18 +122,18 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     return _rows(made.estimates, outside.sum(axis=1)), sample
 
 
-class Progress(NamedTuple):
+class SampleProgress(NamedTuple):
     drawn: int
     rated: int
 
 
-def progress(draws: Container[int]) -> Progress:
+def progress(draws: Container[int]) -> SampleProgress:
     """Return how many cells the campaigns of these draws ask for, and how many of them somebody rated."""
     ratings = HumanGrade.objects.filter(
         draw=OuterRef("campaign__draw"), revision=OuterRef("revision"), passage=OuterRef("passage")
     )
     cells = CampaignCell.objects.filter(campaign__draw__in=draws, is_random=True)
-    return Progress(**cells.aggregate(drawn=Count("pk"), rated=Count("pk", filter=Exists(ratings))))
+    return SampleProgress(**cells.aggregate(drawn=Count("pk"), rated=Count("pk", filter=Exists(ratings))))
 
 
 def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
@@ -166,7 +168,9 @@ class _Made(NamedTuple):
 
 
 @lru_cache(maxsize=KEPT)
-def _estimates(board: tuple[Part, ...], draws: frozenset[int], measure: MeasureSpec, adds: bytes) -> _Made:
+def _estimates(
+    board: tuple[EstimatedPart, ...], draws: frozenset[int], measure: MeasureSpec, adds: bytes
+) -> _Made:
     items = sum(len(part.uids) for part in board)
     shares = np.frombuffer(adds).reshape(-1, items) if items else np.zeros((0, 0))
     ends = np.cumsum([len(part.uids) for part in board], dtype=np.intp)
@@ -181,7 +185,7 @@ def _estimates(board: tuple[Part, ...], draws: frozenset[int], measure: MeasureS
     return _Made(estimate(units), size, checks(units, judgments, _lengths(board, units)))
 
 
-def _lengths(board: Sequence[Part], units: Sequence[Unit]) -> list[Floats]:
+def _lengths(board: Sequence[EstimatedPart], units: Sequence[Unit]) -> list[Floats]:
     """Return, by unit, the logarithm of the characters of each rated passage, shape (passages,).
 
     NaN for the other passages and those without a text.
@@ -199,14 +203,16 @@ def _lengths(board: Sequence[Part], units: Sequence[Unit]) -> list[Floats]:
     return lengths
 
 
-def _unit(part: Part, draws: frozenset[int], measure: MeasureSpec, adds: Floats) -> Unit:
+def _unit(part: EstimatedPart, draws: frozenset[int], measure: MeasureSpec, adds: Floats) -> Unit:
     ranked = part.graded.pool.ranked_rows[:, : measure.depth]
     _, ratings = _people_ratings(part, draws, measure)
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
     return Unit(np.asarray(reached), ranked, ratings, adds, part.relevant)
 
 
-def _people_ratings(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
+def _people_ratings(
+    part: EstimatedPart, draws: frozenset[int], measure: MeasureSpec
+) -> tuple[int, NDArray[np.int8]]:
     """Return how many cells of the draws people rated, and their ratings, shape (passages, items).
 
     These are 1 or 0 for rated cells among some run's first k, else NOT_RATED. A verdict without a rating

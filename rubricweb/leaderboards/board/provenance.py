@@ -16,7 +16,7 @@ from rubricweb.grades.configs import threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import Board, BoardSpec, Counted, MeasureColumn, sentences
+from rubricweb.leaderboards.board import Board, BoardSpec, MeanBasis, MeasureColumn, sentences
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.lookup import distinct_labels
 from rubricweb.leaderboards.board.scores import items_stamp, n_hidden, n_secret
@@ -64,7 +64,7 @@ def column_denominator(board: Board, place: int) -> str:
     return _denominator(board, column.measure, counted, of="judgments" if column.is_judgments else "grades")
 
 
-def _denominator(board: Board, measure: MeasureSpec, counted: Counted, of: str = "grades") -> str:
+def _denominator(board: Board, measure: MeasureSpec, counted: MeanBasis, of: str = "grades") -> str:
     spec, n = board.spec, counted.n_topics
     lacking = "is left out of its mean" if spec.skips_missing else "counts 0"
     over = "subtopics" if spec.by_subtopic and spec.topic else "topics"

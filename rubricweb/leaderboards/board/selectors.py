@@ -33,7 +33,7 @@ from rubricweb.leaderboards.board import (
     BoardRow,
     BoardSpec,
     ColumnScore,
-    Counted,
+    MeanBasis,
     MeasureColumn,
 )
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
@@ -204,14 +204,14 @@ class _Measured:
     """Scores of each run on the topics that count."""
 
 
-def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> Counted:
+def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> MeanBasis:
     """Return how many topics or subtopics the means of scores, shape (runs, units), go over."""
     counted = np.asarray((~np.isnan(scores)).any(axis=0), dtype=np.bool_)
     undefined = 0
     if not measure.uses_labels:
         has_items = np.array([bool(part.uids) for _, part in base.units()], dtype=np.bool_)
         undefined = int((has_items & ~counted).sum())
-    return Counted(int(counted.sum()), int((~counted).sum()), undefined)
+    return MeanBasis(int(counted.sum()), int((~counted).sum()), undefined)
 
 
 def _rows(base: Basis, table: ScoreTable, measured: _Measured) -> tuple[BoardRow, ...]:

@@ -71,7 +71,7 @@ class CellChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedItem:
     """One item (for labels: one topic) and what it adds to the difference of the run's scores."""
 
     topic_id: int
@@ -128,14 +128,14 @@ def is_exact(before: ScoredBoard, after: ScoredBoard) -> bool:
     return all(scored.spec.measure.is_sum_over_items for scored in (before, after))
 
 
-def explained(before: ScoredBoard, after: ScoredBoard, run_tag: str) -> list[Explained]:
+def explained(before: ScoredBoard, after: ScoredBoard, run_tag: str) -> list[ExplainedItem]:
     """Return what the difference of the run's scores is made of, largest part first. The parts sum to it."""
     run = after.run_tags.index(run_tag)
     rows = _by_items(before, after, run) if is_exact(before, after) else _by_topics(before, after, run)
     return sorted(rows, key=lambda row: (-abs(row.contribution), row.query_id))
 
 
-def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explained]:
+def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[ExplainedItem]:
     item_of = _items(after.spec.bank) | _items(before.spec.bank)
     ours, theirs = _sides(before, run), _sides(after, run)
     texts, secret = _texts(after), secret_wordings(topic.topic_id for topic in after.base.pool.topics)
@@ -144,7 +144,7 @@ def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explain
         pk, sides = topic.topic_id, (ours[topic.topic_id], theirs[topic.topic_id])
         bests = [TopicSheet.of(scored, pk).grades(run) for scored in (before, after)]
         rows = [
-            Explained(
+            ExplainedItem(
                 pk,
                 topic.query_id,
                 item_of.get((pk, change.item_id)),
@@ -175,9 +175,9 @@ def _both(bests: list[dict[str, int]], uid: str) -> tuple[int | None, int | None
     return bests[0].get(uid), bests[1].get(uid)
 
 
-def _joined(rows: list[Explained], was: Worded, now: Worded) -> list[Explained]:
+def _joined(rows: list[ExplainedItem], was: Worded, now: Worded) -> list[ExplainedItem]:
     """Join the old and the new wording of an item to one row."""
-    by_item: dict[object, Explained] = {}
+    by_item: dict[object, ExplainedItem] = {}
     for row in rows:
         item_id = row.item_id
         if item_id is None or item_id not in was or item_id not in now or was[item_id][0] == now[item_id][0]:
@@ -260,7 +260,7 @@ def _cells(
     return tuple(changes)
 
 
-def _by_topics(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explained]:
+def _by_topics(before: ScoredBoard, after: ScoredBoard, run: int) -> list[ExplainedItem]:
     """Return a part a topic, with the passages whose labels differ.
 
     This is for measures that are no sums over items.
@@ -271,7 +271,7 @@ def _by_topics(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explai
         contribution = now.get(topic.topic_id, 0.0) - was.get(topic.topic_id, 0.0)
         if round(contribution, 12):
             cells = _label_changes(before, after, topic, run)
-            row = Explained(topic.topic_id, topic.query_id, None, "", "labels", contribution, cells)
+            row = ExplainedItem(topic.topic_id, topic.query_id, None, "", "labels", contribution, cells)
             parts.append(row)
     return parts
 

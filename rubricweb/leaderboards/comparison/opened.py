@@ -63,7 +63,7 @@ class SidePassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RunOnTopic:
     """One run on the topic: its answer, or the first passages that it ranks."""
 
     run_id: int
@@ -87,7 +87,7 @@ class Opened:
     """`groups` are pairs of which side covers the items, of GROUPS, and the items with a grade a side."""
 
     topic: Topic
-    sides: tuple[Side, ...]
+    sides: tuple[RunOnTopic, ...]
     groups: tuple[tuple[str, tuple[tuple[ReadableItem, tuple[int, ...]], ...]], ...]
     n_items: int
     n_secret: int
@@ -114,7 +114,7 @@ def opened_topic(scored: ScoredBoard, topic_id: int, runs: Sequence[int]) -> Ope
         answer = answers.get(pk)
         passages = tuple(brought.passages(run, answer, alone))
         n_ranked, covered = int(sheet.pool.lengths[run]), int(covers[side].sum())
-        sides.append(Side(pk, scored.run_tags[run], answer is not None, passages, n_ranked, covered))
+        sides.append(RunOnTopic(pk, scored.run_tags[run], answer is not None, passages, n_ranked, covered))
     return Opened(
         topic=brought.topic,
         sides=tuple(sides),

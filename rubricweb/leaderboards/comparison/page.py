@@ -56,7 +56,7 @@ class ComparisonForm(AnalysisForm):
     second = forms.CharField(required=False, label="Beside")
 
 
-class PairForm(AnalysisForm):
+class RunPairForm(AnalysisForm):
     """A valid form has the `spec`. Without A and B they are the first two of the board; B alone may lack."""
 
     own = ("a", "b", "by")
@@ -202,8 +202,8 @@ def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     if "tick" in request.GET:
         return redirect(f"{request.path}?{_of_ticked(request.GET)}")
     is_then = request.GET.get("view") == "then" or any(name.startswith(THEN) for name in request.GET)
-    kind = ThenForm if is_then else PairForm
-    form: PairForm | ThenForm = kind(request.GET, collection=collection)
+    kind = ThenForm if is_then else RunPairForm
+    form: RunPairForm | ThenForm = kind(request.GET, collection=collection)
     context: dict[str, object] = {"collection": collection, "form": form}
     context |= {"view": "then" if is_then else "", "query": _board_query(form)}
     if not form.graders:
@@ -232,7 +232,7 @@ def _board_query(form: AnalysisForm) -> str:
     return changed(query_of(form), **dict.fromkeys(own, ""))
 
 
-def _pair(form: PairForm, address: QueryDict) -> Context | HttpResponse:
+def _pair(form: RunPairForm, address: QueryDict) -> Context | HttpResponse:
     """Return what the page shows of two runs, or of one; or a file."""
     scored, a, b = scored_board(form.spec), form.cleaned_data["a"], form.cleaned_data["b"]
     if len(scored.run_tags) < (1 if a else 2):

@@ -17,7 +17,7 @@ from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.sentences import headline
 from rubricweb.leaderboards.comparison import changes
-from rubricweb.leaderboards.comparison.changes import UNTOLD, CellChange, Explained, MovedRow
+from rubricweb.leaderboards.comparison.changes import UNTOLD, CellChange, ExplainedItem, MovedRow
 from rubricweb.leaderboards.influence import Line, possible, signed
 
 SHOWN_PARTS = 40
@@ -63,10 +63,10 @@ class TopicChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemChange:
+class ItemEffect:
     """An item that the opened run's score differs by, with both wordings as one."""
 
-    part: Explained
+    part: ExplainedItem
     pieces: Sequence[tuple[Piece, str]]
 
 
@@ -79,8 +79,8 @@ class TopicReasons:
     text: str
     then: float | None
     now: float | None
-    items: tuple[ItemChange, ...]
-    same: tuple[Explained, ...]
+    items: tuple[ItemEffect, ...]
+    same: tuple[ExplainedItem, ...]
     """Items that only count otherwise, since others came or went."""
 
 
@@ -101,7 +101,7 @@ class OpenedRun:
     strips: tuple[tuple[str, float | None, tuple[StripCell, ...]], ...]
     """Then and now: a word, the score, and a cell a topic."""
     topics: tuple[TopicReasons, ...]
-    parts: tuple[Explained, ...]
+    parts: tuple[ExplainedItem, ...]
     """All that the difference is made of."""
     n_shown: int
     """How many of them are in `topics`."""
@@ -227,7 +227,7 @@ class Then:
         for pk in dict.fromkeys(part.topic_id for part in visible):
             of_topic = [part for part in visible if part.topic_id == pk]
             items = tuple(
-                ItemChange(part, word_diff(part.text_before, part.text) if part.text_before else ())
+                ItemEffect(part, word_diff(part.text_before, part.text) if part.text_before else ())
                 for part in of_topic
                 if not part.is_same_but_its_weight
             )
@@ -362,7 +362,7 @@ def _shade(score: float | None) -> int:
     return 0 if score <= 0 else min(SHADES, 1 + int(score * SHADES))
 
 
-def _reason(row: Explained, bank: Bank | None, *, is_items: bool) -> tuple[TextCell, ...]:
+def _reason(row: ExplainedItem, bank: Bank | None, *, is_items: bool) -> tuple[TextCell, ...]:
     grid = reverse("review:topic", args=[bank.pk, row.topic_id], query={"view": "grid"}) if bank else ""
     cells = [_cell(cell, row, bank) for cell in row.cells[:SHOWN_CELLS]]
     if len(row.cells) > len(cells):
@@ -374,7 +374,7 @@ def _reason(row: Explained, bank: Bank | None, *, is_items: bool) -> tuple[TextC
     return (*names, TextCell(row.cause), TextCell(signed(row.contribution)), texts)
 
 
-def _cell(cell: CellChange, row: Explained, bank: Bank | None) -> tuple[str, str]:
+def _cell(cell: CellChange, row: ExplainedItem, bank: Bank | None) -> tuple[str, str]:
     values = dict.fromkeys((cell.before, cell.after))
     texts = (str(value) if value >= 0 else "\N{EN DASH}" for value in values)
     text = f"{cell.doc_id} " + " \N{RIGHTWARDS ARROW} ".join(texts)

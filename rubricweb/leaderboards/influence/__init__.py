@@ -99,7 +99,7 @@ class DependentRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PairRow:
+class LikeItems:
     """Two items of a topic that nearly the same passages answer."""
 
     topic_id: int
@@ -134,7 +134,7 @@ def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Infl
     return Influences(rows, [_dependent(scored, rows, row) for row in moving])
 
 
-def pairs(scored: ScoredBoard) -> list[PairRow]:
+def pairs(scored: ScoredBoard) -> list[LikeItems]:
     """Return redundant pairs of all topics, across subtopics too; most alike first."""
     rows = []
     for topic in scored.base.pool.topics:
@@ -143,7 +143,7 @@ def pairs(scored: ScoredBoard) -> list[PairRow]:
         for pair in redundant_pairs(ratings, min_grade=scored.spec.measure.min_grade):
             first, second = uids[pair.first], uids[pair.second]
             rows.append(
-                PairRow(
+                LikeItems(
                     topic.topic_id, topic.query_id, first, second, pair.overlap, pair.n_both, pair.n_either
                 )
             )
@@ -326,7 +326,7 @@ def _runs_data(scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts) 
 
 
 def pairs_table(
-    scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts, public: Texts, link: Link
+    scored: ScoredBoard, rows: Sequence[LikeItems], texts: Texts, public: Texts, link: Link
 ) -> PrintedTable:
     lines = [
         (
@@ -346,7 +346,7 @@ def pairs_table(
     )
 
 
-def _pairs_data(scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts) -> DataTable:
+def _pairs_data(scored: ScoredBoard, rows: Sequence[LikeItems], texts: Texts) -> DataTable:
     lines: list[Line] = [
         {
             "topic": row.query_id,

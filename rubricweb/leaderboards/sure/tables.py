@@ -40,7 +40,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SureTable:
     label: str
     says: str
     """How to read it."""
@@ -180,47 +180,49 @@ def _grid(choice: Choice) -> Callable[[int], str]:
 
 
 TABLES = {
-    "graders": Table(
+    "graders": SureTable(
         "All graders",
         "Correlation of the order of runs with the other board, for each grader, rubric and threshold.",
         graders,
     ),
-    "detail": Table(
+    "detail": SureTable(
         "All graders, in detail",
         "The same by this measure alone: behind the best, with the interval of the difference, and the runs "
         "without which Kendall's tau would rise most.",
         detail,
     ),
-    "labels": Table("Labels", "Labels of passages against people's judgments, for each grader.", labels),
-    "needed": Table(
+    "labels": SureTable("Labels", "Labels of passages against people's judgments, for each grader.", labels),
+    "needed": SureTable(
         "Items needed", "Agreement of labels when several items must reach the threshold.", needed
     ),
-    "between": Table("Between graders", "Agreement of two graders' labels of the same passages.", between),
-    "runs": Table("Runs", "Each run that changes rank if one item is left out, with that item.", runs),
-    "pairs": Table(
+    "between": SureTable(
+        "Between graders", "Agreement of two graders' labels of the same passages.", between
+    ),
+    "runs": SureTable("Runs", "Each run that changes rank if one item is left out, with that item.", runs),
+    "pairs": SureTable(
         "Redundant pairs",
         "Items of a topic that nearly the same passages cover count one thing twice.",
         pairs,
     ),
-    "holes": Table(
+    "holes": SureTable(
         "Ungraded passages", "A run with many ungraded passages may score low for that reason alone.", holes
     ),
-    "teams": Table(
+    "teams": SureTable(
         "Teams left out",
         "What if a team had not taken part? Passages that only its runs return would not have been graded.",
         teams,
     ),
-    "origins": Table(
+    "origins": SureTable(
         "Who wrote the items",
         "How much more a model's runs gain on items that it wrote than other runs do; about 0 is fair.",
         origins,
     ),
-    "copies": Table(
+    "copies": SureTable(
         "Near-duplicates",
         "Whether a run gains from copies. Score once drops a passage below a near-duplicate of it.",
         copies,
     ),
-    "grades": Table("Grades", "How often the grader gave each grade.", grades),
+    "grades": SureTable("Grades", "How often the grader gave each grade.", grades),
 }
 """By name in addresses, in the order of the page."""
 

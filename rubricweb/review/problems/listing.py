@@ -67,7 +67,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ListedProblem:
     kind: ProblemKind
     key: str
     """The problem's name in addresses and forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
@@ -81,9 +81,9 @@ class Problem:
 class Problems:
     """The problems of the topics that were looked at."""
 
-    listed: tuple[Problem, ...]
+    listed: tuple[ListedProblem, ...]
     """Open problems, those that move the board most first."""
-    set_aside: tuple[Problem, ...]
+    set_aside: tuple[ListedProblem, ...]
     ungraded: int
     """Relevant passages without any grade."""
     n_topics: int
@@ -97,7 +97,7 @@ class Problems:
 class ProblemRow:
     """A problem as it is listed."""
 
-    problem: Problem
+    problem: ListedProblem
     topic: Topic
     text: str
     doc_id: str
@@ -156,29 +156,29 @@ def problems(
         for kind, config in rater.by_kind.items()
     }
     board = next(iter(boards.values()), None)
-    listed: list[Problem] = []
+    listed: list[ListedProblem] = []
     for suspect in suspects(looked_at):
         if (suspect.spurious.share or 0) < SPURIOUS_SHARE:
             continue
         own = boards.get(suspect.item.kind)
         effect = own.without_item(suspect.topic_id, suspect.item.uid) if own else None
         key = f"item-{suspect.item.pk}"
-        listed.append(Problem(ProblemKind.MISLEADING, key, suspect.topic_id, suspect, effect))
+        listed.append(ListedProblem(ProblemKind.MISLEADING, key, suspect.topic_id, suspect, effect))
     passages = uncovered_of(looked_at)
     for gap in passages.uncovered:
         effect = board.with_item_for(gap.topic_id, gap.row) if board else None
         key = f"passage-{gap.topic_id}-{gap.passage_pk}"
-        listed.append(Problem(ProblemKind.UNCOVERED, key, gap.topic_id, gap, effect))
+        listed.append(ListedProblem(ProblemKind.UNCOVERED, key, gap.topic_id, gap, effect))
     for pair in near_pairs(looked_at):
         own = boards.get(pair.duplicate.kind)
         effect = own.without_item(pair.topic_id, pair.duplicate.uid) if own else None
         key = f"pair-{pair.keep.pk}-{pair.duplicate.pk}"
-        listed.append(Problem(ProblemKind.SAME, key, pair.topic_id, pair, effect))
+        listed.append(ListedProblem(ProblemKind.SAME, key, pair.topic_id, pair, effect))
     for group in groups:
         if group.spread > 0:
             topic_id = group.topic.topic_id
             key = f"copies-{topic_id}-{group.topic.passage_pks[group.rows[0]]}"
-            listed.append(Problem(ProblemKind.COPIES, key, topic_id, group, None))
+            listed.append(ListedProblem(ProblemKind.COPIES, key, topic_id, group, None))
     decided = decisions(bank)
     listed.sort(key=_weight)
     return Problems(
@@ -189,7 +189,7 @@ def problems(
     )
 
 
-def _weight(problem: Problem) -> tuple[float, float, float]:
+def _weight(problem: ListedProblem) -> tuple[float, float, float]:
     """Sort what moves the board first, then near-duplicates by the spread of their grades."""
     spread = problem.finding.spread if isinstance(problem.finding, PooledGroup) else 0
     if problem.effect is None:
@@ -230,7 +230,7 @@ def decisions(bank: Bank) -> dict[Name, FlagEvent]:
     return decided
 
 
-def decision(problem: Problem, decided: Mapping[Name, FlagEvent]) -> FlagEvent | None:
+def decision(problem: ListedProblem, decided: Mapping[Name, FlagEvent]) -> FlagEvent | None:
     """Return why somebody set the problem aside, if anybody did."""
     finding, kind = problem.finding, str(FLAG_KINDS[problem.kind])
     names: list[Name] = []
@@ -244,7 +244,7 @@ def decision(problem: Problem, decided: Mapping[Name, FlagEvent]) -> FlagEvent |
     return next((decided[name] for name in names if name in decided), None)
 
 
-def rows(bank: Bank, page: Iterable[Problem]) -> list[ProblemRow]:
+def rows(bank: Bank, page: Iterable[ListedProblem]) -> list[ProblemRow]:
     """Return a page of problems with their topics and texts."""
     page = list(page)
     topics = bank.collection.topics.in_bulk({problem.topic_id for problem in page})
@@ -265,7 +265,7 @@ def rows(bank: Bank, page: Iterable[Problem]) -> list[ProblemRow]:
     return listed_rows
 
 
-def _passage(problem: Problem) -> int | None:
+def _passage(problem: ListedProblem) -> int | None:
     if problem.kind in (ProblemKind.UNCOVERED, ProblemKind.COPIES):
         return int(problem.key.rpartition("-")[2])
     return None

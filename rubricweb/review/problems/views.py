@@ -38,7 +38,7 @@ from rubricweb.review.flags import actions as flags
 from rubricweb.review.models import Flag
 from rubricweb.review.models import Subject as FlagSubject
 from rubricweb.review.problems import copies, count_hidden, evidence, listing, opened
-from rubricweb.review.problems.listing import FLAG_KINDS, Problem, ProblemKind, reason_of_pair
+from rubricweb.review.problems.listing import FLAG_KINDS, ListedProblem, ProblemKind, reason_of_pair
 from rubricweb.review.problems.opened import (
     KINDS,
     APair,
@@ -125,7 +125,7 @@ def _context(
     return context
 
 
-def _neighbours(kept: list[Problem], place: int | None) -> Context:
+def _neighbours(kept: list[ListedProblem], place: int | None) -> Context:
     if place is None:
         return {"previous": "", "next": kept[0].key if kept else ""}
     before = kept[place - 1].key if place else ""

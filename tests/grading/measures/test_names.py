@@ -173,7 +173,7 @@ def test_judged_only_is_trec_eval_s(measure):
     ids=str,
 )
 def test_scores_are_those_of_ir_measures(measure):
-    """Their parser of names asks `ast` for what newer Pythons no longer have: measures are given as objects."""
+    """Their parser of names asks `ast` for what newer Pythons lack: measures are given as objects."""
     runs = MADE["runs"][:3]
     for run, ours in zip(runs, scores_of(str(measure), runs=runs), strict=True):
         ranked = {"q": {doc_id: -float(rank) for rank, doc_id in enumerate(run)}}

@@ -200,7 +200,7 @@ def test_one_that_a_worker_is_at_is_cancelled(staff, client_of, monkeypatch):
     row = uploaded(client_of(staff))
 
     def cancelled_meanwhile(
-        path: Path, terms: restoring.Terms, *, progress: restoring.Progress, **options: object
+        path: Path, terms: restoring.Terms, *, progress: restoring.RestoredRows, **options: object
     ) -> None:
         """As the note of a second later finds it."""
         actions.cancel_restoration(row)

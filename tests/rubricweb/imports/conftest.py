@@ -60,7 +60,7 @@ def upload(client, collection: Collection) -> Callable[..., Import]:
 
 def worked(batch: Import) -> Import:
     """As a worker leaves it."""
-    work_on(kind.Imports.name, batch.pk)
+    work_on(kind.ImportKind.name, batch.pk)
     return Import.objects.get(pk=batch.pk)
 
 

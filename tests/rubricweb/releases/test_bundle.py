@@ -18,7 +18,7 @@ from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.grades.configs import config_asking
 from rubricweb.grades.human_ratings import Cell, rate_cell
-from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
+from rubricweb.releases.bundle import ChangedWhileWritten, WrittenRelease, write_release
 from rubricweb.releases.parts import ReleaseOptions, contents_of
 from tests import factories
 from tests.rubricweb.releases.conftest import unzipped
@@ -228,6 +228,6 @@ def test_a_change_meanwhile_leaves_no_release(made, tmp_path, owner):
             withdraw_run(made.collection.runs.get(run_tag="both"), by=owner)
 
     contents = contents_of(made.collection, ReleaseOptions())
-    with pytest.raises(ChangedMeanwhile, match="Make it again"):
+    with pytest.raises(ChangedWhileWritten, match="Make it again"):
         write_release(contents, tmp_path / "release.zip", note=note)
     assert list(tmp_path.iterdir()) == []

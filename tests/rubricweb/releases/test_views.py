@@ -16,7 +16,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.releases.kind import Releases
+from rubricweb.releases.kind import ReleaseKind
 from rubricweb.releases.models import Release
 from rubricweb.releases.parts import made_up_names
 from rubricweb.review.flags.actions import open_flag
@@ -43,7 +43,7 @@ def make(made, owner, client_of):
     def make(**sent) -> Release:
         response = client_of(owner).post(SHARE, {"make": "release", "title": "Autumn 1.0", **sent})
         assert response.status_code == 302, response.context["release_form"].errors
-        work_on(Releases.name, Release.objects.latest("pk").pk)
+        work_on(ReleaseKind.name, Release.objects.latest("pk").pk)
         return Release.objects.latest("pk")
 
     return make
@@ -79,7 +79,7 @@ def test_a_release_opens_below_its_row_and_asks_for_itself_while_it_is_made(made
     assert "Relevance labels (qrels)" not in text(part)
     answer = client.post(f"{address}delete/", follow=True)
     assert "This release is still being made." in text(answer)
-    work_on(Releases.name, release.pk)
+    work_on(ReleaseKind.name, release.pk)
     assert "every 3s" not in client.get(address).text
 
 
@@ -190,7 +190,7 @@ def test_no_release_while_sums_are_refused(collection, owner, assessor, client_o
     assert response.status_code == 422
     assert "are to be rated blind" in text(response)
     release = Release.objects.create(collection=collection, title="Autumn", by=owner)
-    work_on(Releases.name, release.pk)
+    work_on(ReleaseKind.name, release.pk)
     release.refresh_from_db()
     assert release.state == Release.State.FAILED
     assert "are to be rated" in release.error

@@ -28,7 +28,7 @@ EXTRAS = {"models": "torch", "pandas": "pandas", "autojudge": "autojudge_base", 
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """What was looked at, what was found, and whether the product works so; `advice` says what to do."""
 
     part: str
@@ -61,20 +61,22 @@ class Command(OperatorCommand):
             raise SystemExit(1)
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[Diagnosis]:
     """Yield what the product needs to serve and to grade, in the order in which each needs those before."""
     extras = ", ".join(name for name, module in EXTRAS.items() if find_spec(module)) or "none"
-    yield Finding("version", f"RubricWeb {__version__}, Python {platform.python_version()}, extras: {extras}")
+    yield Diagnosis(
+        "version", f"RubricWeb {__version__}, Python {platform.python_version()}, extras: {extras}"
+    )
     yield from _plugins()
     messages = run_checks()
     for message in messages:
-        yield Finding("settings", message.msg, not message.is_serious(), message.hint or "")
+        yield Diagnosis("settings", message.msg, not message.is_serious(), message.hint or "")
     if not messages:
-        yield Finding("settings", "no objection")
+        yield Diagnosis("settings", "no objection")
     yield _disk()
     yield from _database()
     yield from _redis()
-    yield Finding(
+    yield Diagnosis(
         "static files",
         "there" if (is_there := probes.has_static_files()) else "not collected",
         is_there,
@@ -82,29 +84,31 @@ def examine() -> Iterator[Finding]:
     )
 
 
-def _plugins() -> Iterator[Finding]:
+def _plugins() -> Iterator[Diagnosis]:
     for each in plugins.loaded():
         names = f"{each.distribution}, {each.name}"
         if each.problem:
             text = f"{names} is left out: {each.problem}"
-            yield Finding("plug-in", text, False, "Upgrade or uninstall it.")
+            yield Diagnosis("plug-in", text, False, "Upgrade or uninstall it.")
         else:
-            yield Finding("plug-in", f"{names}: {', '.join(each.objects)}")
+            yield Diagnosis("plug-in", f"{names}: {', '.join(each.objects)}")
 
 
-def _disk() -> Finding:
+def _disk() -> Diagnosis:
     free = shutil.disk_usage(settings.DATA_DIR).free
     advice = "" if free >= LOW_BYTES else "Free some space, or set RUBRIC_DATA_DIR to another disk."
-    return Finding("disk", f"{filesizeformat(free)} free for {settings.DATA_DIR}", free >= LOW_BYTES, advice)
+    return Diagnosis(
+        "disk", f"{filesizeformat(free)} free for {settings.DATA_DIR}", free >= LOW_BYTES, advice
+    )
 
 
-def _database() -> Iterator[Finding]:
+def _database() -> Iterator[Diagnosis]:
     if not probes.has_database():
-        yield Finding("database", f"{connection.vendor} does not answer", False, "Look at DATABASE_URL.")
+        yield Diagnosis("database", f"{connection.vendor} does not answer", False, "Look at DATABASE_URL.")
         return
-    yield Finding("database", f"{connection.vendor} answers")
+    yield Diagnosis("database", f"{connection.vendor} answers")
     is_migrated = probes.has_migrations()
-    yield Finding(
+    yield Diagnosis(
         "migrations",
         "all applied" if is_migrated else "not all applied",
         is_migrated,
@@ -112,15 +116,17 @@ def _database() -> Iterator[Finding]:
     )
 
 
-def _redis() -> Iterator[Finding]:
+def _redis() -> Iterator[Diagnosis]:
     try:
         workers = queue.living_workers()
         waiting = sum(queue.lengths().values())
     except redis.RedisError:
         advice = "Start one with `python -m rubricweb.core.redis_server`, or look at REDIS_URL."
-        yield Finding("redis", "does not answer", False, advice)
+        yield Diagnosis("redis", "does not answer", False, advice)
         return
-    yield Finding("redis", f"answers; {waiting} pieces of work wait")
+    yield Diagnosis("redis", f"answers; {waiting} pieces of work wait")
     names = ", ".join(worker.name for worker in workers)
     advice = "" if workers else "Start one with `rubricweb worker`: pages are served, and nothing is graded."
-    yield Finding("workers", f"{len(workers)} at work: {names}" if workers else "none", bool(workers), advice)
+    yield Diagnosis(
+        "workers", f"{len(workers)} at work: {names}" if workers else "none", bool(workers), advice
+    )

@@ -11,7 +11,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.home.home import checklist_of
-from rubricweb.releases.bundle import ChangedMeanwhile, write_release
+from rubricweb.releases.bundle import ChangedWhileWritten, write_release
 from rubricweb.releases.parts import Names, ReleaseOptions, contents_of
 
 
@@ -40,7 +40,7 @@ class Command(OperatorCommand):
         try:
             with writing(options["out"]):
                 written = write_release(contents, options["out"])
-        except (Refused, ChangedMeanwhile) as error:
+        except (Refused, ChangedWhileWritten) as error:
             raise CommandError(str(error)) from error
         if options["anonymous"]:
             _keep(options["anonymous"], written.names)
