@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from grading.errors import GradingError
-from grading.graders.panel import MOST_MEMBERS, panel_of
+from grading.graders.panel import MOST_MEMBERS, Panel, panel_of
 from grading.measures import registry
 from grading.statistics.panel import EffectiveJudges, PanelRule
 from grading.types import Purpose
@@ -26,7 +26,7 @@ from rubricweb.core.http import Context, HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import actions, visibility
-from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades.configs import kinds_of, planned_configs, spec_of
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.panel_making import (
@@ -45,6 +45,12 @@ RULES = {
     PanelRule.MEDIAN: "Median, of an even number the lower",
     PanelRule.WEIGHTS: "Weighted median, by weights learned from people's ratings",
     PanelRule.FIRST: "One decides where it graded, elsewhere the median of the others",
+}
+SHORT_RULES = {
+    PanelRule.MAJORITY: "majority",
+    PanelRule.MEDIAN: "the median",
+    PanelRule.WEIGHTS: "a median weighted by agreement with people",
+    PanelRule.FIRST: "its first member, else the median of the others",
 }
 
 
@@ -111,20 +117,23 @@ class PanelRow:
     """A panel in the list."""
 
     config: GraderConfig
-    kinds: str
-    rule: str
-    quorum: int
+    what: str
+    """What it grades, by which rule, and from how many ratings on."""
+    has_weights: bool
     effective: EffectiveJudges | None
     """None for readers who have pairs to rate blind."""
     same: str
     kappa: str
-    """The panel's own agreement with people, on the same pairs."""
+    """The panel's own agreement with people, on the same pairs; empty until all are combined."""
     members: list[PanelMember]
     to_combine: int
     board: str
     """The address of its board with a column for each member."""
     escalate: str
-    """The address of what the chosen grader would take for the pairs on which its members disagree."""
+    """The address of what the chosen grader would take for the pairs on which its members disagree.
+
+    Empty where that grader does other work, as one of items beside a panel of labels.
+    """
     check: str
     """The address of a new campaign over the pairs on which its members disagree; empty for labels."""
 
@@ -155,7 +164,8 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
     panel, voters = panel_of(spec_of(config)), members(config)
     is_hidden = bool(visibility.hidden_count(collection.pk))
     rated = None if is_hidden else rated_votes(collection, voters)
-    own = None if is_hidden else rated_votes(collection, [*voters, config])
+    to_combine = sum(part.cells for part in stages(collection, [config]).at_once)
+    own = None if is_hidden or to_combine else rated_votes(collection, [*voters, config])
     means = [sum(column) / len(column) for column in zip(*panel.weights, strict=True)]
     rows = [
         PanelMember(
@@ -169,17 +179,23 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
     ]
     return PanelRow(
         config,
-        " and ".join(f"{kind}s" for kind in sorted(kinds_of(config), reverse=True)),
-        panel.rule.value,
-        panel.quorum,
+        _what(config, panel),
+        panel.rule == PanelRule.WEIGHTS,
         rated.effective if rated else None,
         *_agreement(own, len(voters)),
         rows,
-        sum(part.cells for part in stages(collection, [config]).at_once),
+        to_combine,
         board_address(collection, config),
-        f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode({'missing': 1, 'unsure': config.pk})}",
+        _escalation_address(collection, config),
         "" if config.purpose == Purpose.DIRECT else _check_address(collection, config),
     )
+
+
+def _what(config: GraderConfig, panel: Panel) -> str:
+    kinds = " and ".join(f"{kind}s" for kind in sorted(kinds_of(config), reverse=True))
+    does = "Labels passages" if config.purpose == Purpose.DIRECT else f"Rates {kinds}"
+    needed = counted(panel.quorum, "rating")
+    return f"{does} by {SHORT_RULES[panel.rule]}. A pair needs {needed} of its members."
 
 
 def _agreement(rated: RatedVotes | None, member: int) -> tuple[str, str]:
@@ -199,6 +215,13 @@ def board_address(collection: Collection, config: GraderConfig) -> str:
     columns = " ".join(f"grader-{member.pk}/{name}" for member in panel_members(config))
     query = urlencode({"grader": config.pk, "columns": columns})
     return f"{reverse('leaderboards:board', args=[collection.slug])}?{query}"
+
+
+def _escalation_address(collection: Collection, config: GraderConfig) -> str:
+    if not any(chosen.purpose == config.purpose for chosen in planned_configs(collection)):
+        return ""
+    query = urlencode({"missing": 1, "unsure": config.pk})
+    return f"{reverse('grades:jobs', args=[collection.slug])}?{query}"
 
 
 def _check_address(collection: Collection, config: GraderConfig) -> str:

@@ -44,7 +44,14 @@ TABS = (
                 "Topics",
                 "home:collection",
                 keywords="queries questions bank rubric grid",
-                pages=("editor:", "review:topic", "review:cell", "review:bulk", "review:response"),
+                pages=(
+                    "editor:",
+                    "review:topic",
+                    "review:cell",
+                    "review:bulk",
+                    "review:passage",
+                    "review:response",
+                ),
             ),
             Screen(
                 "Problems",

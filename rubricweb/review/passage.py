@@ -58,10 +58,10 @@ class GraderAttempts:
 
 
 @dataclass(frozen=True, slots=True)
-class PassageGrades:
-    """A table: a row an item, and one for the passage as a whole where graders label it."""
+class GradesTable:
+    """What graders gave a passage: a row an item, or one row where they label the passage as a whole."""
 
-    passage: Passage
+    caption: str
     items: tuple[tuple[str, str], ...]
     """Name and text of each row."""
     graders: tuple[GraderAttempts, ...]
@@ -75,6 +75,10 @@ class PassageGrades:
             for place, (name, text) in enumerate(self.items)
         ]
 
+    @property
+    def is_repeated(self) -> bool:
+        return any(len(grader.attempts) > 1 for grader in self.graders)
+
 
 @require_safe
 def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
@@ -83,7 +87,8 @@ def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) 
     graded = pooled_passage(bank.collection, topic.pk, passage_id)
     context = inset_frame(request, bank, topic) | {
         "inset": graded.doc_id,
-        "attempts": passage_grades(bank, topic, graded),
+        "passage": graded,
+        "grade_tables": passage_grades(bank, topic, graded),
     }
     return render(request, INSET, context)
 
@@ -93,23 +98,27 @@ ByAttempt = dict[Key, dict[int, Grade]]
 """Grades by attempt, and there by revision."""
 
 
-def passage_grades(bank: Bank, topic: Topic, passage: Passage) -> PassageGrades:
-    """Return what each grader gave the items of the topic on this text, as the reader may see it."""
+def passage_grades(bank: Bank, topic: Topic, passage: Passage) -> list[GradesTable]:
+    """Return what graders gave this text, item by item and as a whole, as the reader may see it."""
     items = list(bank.items.active().for_topic(topic).order_by("-kind", "position", "pk"))
-    direct = ItemRevision.objects.filter(uid=DIRECT_UID, topic=topic).first()
-    revisions = [item.revision_id for item in items] + ([direct.pk] if direct else [])
-    by_attempt = _by_attempt(bank, topic, passage, revisions)
-    if direct and not any(direct.pk in grades for grades in by_attempt.values()):
-        direct = None
-        revisions.pop()
+    direct = ItemRevision.objects.filter(uid=DIRECT_UID, topic=topic).values_list("pk", flat=True)
+    tables = (
+        ("Grades of items", [item.revision_id for item in items], tuple(_named(items))),
+        ("Labels of the passage", list(direct), (("Passage", "as a whole"),)),
+    )
+    filled = []
+    for caption, revisions, named in tables:
+        if by_attempt := _by_attempt(bank, topic, passage, revisions):
+            filled.append(GradesTable(caption, named, _graders(by_attempt, passage, revisions)))
+    return filled
+
+
+def _graders(by_attempt: ByAttempt, passage: Passage, revisions: list[int]) -> tuple[GraderAttempts, ...]:
     by_grader: dict[tuple[str, str], list[Attempt]] = {}
     for key in sorted(by_attempt, key=lambda key: (key[1] != passage, key[0].pk, key[1].pk)):
         listed = by_grader.setdefault((key[0].llm, key[0].prompt_class), [])
         listed.append(_attempt(key, len(listed) + 1, [by_attempt[key].get(pk) for pk in revisions]))
-    named = (*_named(items), *([("Passage", "as a whole")] if direct else []))
-    return PassageGrades(
-        passage, named, tuple(_grader(*names, by_grader[names]) for names in sorted(by_grader))
-    )
+    return tuple(_grader(*names, by_grader[names]) for names in sorted(by_grader))
 
 
 def _by_attempt(bank: Bank, topic: Topic, passage: Passage, revisions: list[int]) -> ByAttempt:
@@ -128,7 +137,10 @@ def _named(items: Iterable[Item]) -> Iterable[tuple[str, str]]:
     counts: dict[str, int] = {}
     for item in items:
         counts[item.kind] = counts.get(item.kind, 0) + 1
-        yield f"{item.kind.capitalize()} {counts[item.kind]}", item.revision.text or item.revision.uid
+        yield (
+            f"{item.kind.capitalize()} {counts[item.kind]}",
+            item.revision.text or f"{item.revision.uid[-6:]} no text yet",
+        )
 
 
 def _attempt(key: Key, number: int, grades: list[Grade | None]) -> Attempt:

@@ -4,7 +4,10 @@ import pytest
 from django.urls import reverse
 
 from grading.types import FAILED, MISSING, Purpose
+from rubricweb.banks.models import DIRECT_UID, ItemRevision
 from rubricweb.grades.configs import imported_config
+from rubricweb.grades.models import Grade
+from rubricweb.grades.store import save_grades
 from tests.factories import PassageFactory, PooledFactory, grade
 from tests.rubricweb.review.test_cell import page, text_of
 
@@ -28,7 +31,7 @@ def address(autumn, doc_id):
 
 
 def test_a_row_an_item_and_a_column_an_attempt_with_their_agreement(autumn, llama, viewer, client_of):
-    attempts = client_of(viewer).get(address(autumn, "d1")).context["attempts"]
+    [attempts] = client_of(viewer).get(address(autumn, "d1")).context["grade_tables"]
     rows = [(name, [rating for rating, _ in ratings]) for name, _, ratings in attempts.rows]
     assert rows == [
         ("Question 1", [5, 4, 5]),
@@ -45,10 +48,22 @@ def test_the_page_is_reached_from_a_pair_and_says_what_failed(autumn, llama, vie
     client = client_of(viewer)
     assert address(autumn, "d1") in page(client, autumn.cell("d1", 0))
     assert "0 of 2 equal, 1 within 1" in text_of(page(client, address(autumn, "d1")))
-    ratings = client.get(address(autumn, "d2")).context["attempts"].rows
-    assert [cell for _, _, row in ratings for cell in row] == [(1, ""), (0, ""), (FAILED, "")]
-    defaulted = client.get(address(autumn, "d4")).context["attempts"].rows[1][2]
-    assert defaulted == [(0, "the reply held no rating")]
+    [ratings] = client.get(address(autumn, "d2")).context["grade_tables"]
+    assert [cell for _, _, row in ratings.rows for cell in row] == [(1, ""), (0, ""), (FAILED, "")]
+    [defaulted] = client.get(address(autumn, "d4")).context["grade_tables"]
+    assert defaulted.rows[1][2] == [(0, "the reply held no rating")]
+
+
+def test_labels_of_the_passage_stand_apart_from_grades_of_items(autumn, viewer, client_of):
+    judge = imported_config("judge", "Qrels-0-3", Purpose.DIRECT)
+    revision = ItemRevision.objects.create(topic=autumn.topic, uid=DIRECT_UID)
+    row = Grade(config=judge, topic=autumn.topic, revision=revision, passage=autumn.passages["d1"])
+    row.rating, row.outcome = 3, "numeric"
+    save_grades(judge, [row])
+    items, labels = client_of(viewer).get(address(autumn, "d1")).context["grade_tables"]
+    assert [grader.llm for grader in items.graders] == ["lexical"]
+    assert [grader.llm for grader in labels.graders] == ["judge"]
+    assert labels.rows == [("Passage", "as a whole", [(3, "")])]
 
 
 def test_nobody_else_reads_it(autumn, outsider, client_of):
