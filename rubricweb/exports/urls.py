@@ -1,15 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import (
-    assessments,
-    banks,
-    corpus,
-    graded,
-    labels,
-    listings,
-    support,
-    views,
-)
+from rubricweb.exports import assessments, banks, corpus, graded, labels, listings, support, views
 
 app_name = "exports"
 urlpatterns = [

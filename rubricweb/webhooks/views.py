@@ -69,12 +69,7 @@ class WebhookForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one."},
     )
-    note = forms.CharField(
-        label="What it is for",
-        max_length=120,
-        required=False,
-        help_text="Optional.",
-    )
+    note = forms.CharField(label="What it is for", max_length=120, required=False, help_text="Optional.")
 
     @classmethod
     def of(cls, endpoint: Endpoint, submitted: Any = None) -> WebhookForm:
