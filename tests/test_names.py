@@ -51,7 +51,7 @@ OWN_WHEELS = ("rubricweb/client/", "rubricweb/autojudge/")
 # fmt: off
 SHARED_NAMES = frozenset({
     "Answer", "BoardForm", "BoardRow", "CampaignPlan", "Card", "Citation", "Counts", "Coverage", "Dialect",
-    "Inspection", "ItemRow", "LabelForm", "LabelledTopic", "PoolRule", "Progress",
+    "Draw", "Inspection", "Invitations", "ItemRow", "LabelForm", "LabelledTopic", "PoolRule", "Progress",
     "ReleaseFile", "Source", "Standing", "SupportLabels", "UploadForm", "Verdict", "Votes",
 })
 # fmt: on
