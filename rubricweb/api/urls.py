@@ -9,10 +9,12 @@ from rubricweb.api.resources import (
     assessment,
     banks,
     corpus,
+    drafts,
     grades,
     human_labels,
     imports,
     made_runs,
+    one_answer,
     organizers,
     results,
     submissions,
@@ -24,6 +26,7 @@ V1 = "api/v1/"
 ONE = f"{V1}collections/<slug:slug>/"
 TOPIC = f"{ONE}topics/<int:topic_id>/"
 BANK = f"{ONE}banks/<int:bank_id>/"
+DRAFTING = f"{BANK}drafting/<int:draft_job_id>/"
 FLAG = f"{ONE}flags/<int:flag_id>/"
 CAMPAIGN = f"{ONE}campaigns/<int:campaign_id>/"
 WEBHOOK = f"{ONE}webhooks/<int:webhook_id>/"
@@ -55,14 +58,20 @@ urlpatterns = [
     path(f"{BANK}items/<int:item_id>/history/", banks.History.as_view(), name="item-history"),
     path(f"{BANK}items/<int:item_id>/what-if/", banks.ItemWhatIf.as_view(), name="what-if"),
     path(f"{BANK}impact/", banks.ItemImpact.as_view(), name="impact"),
+    path(f"{BANK}drafting/", drafts.DraftJobs.as_view(), name="draft-jobs"),
+    path(f"{BANK}drafting/plan/", drafts.DraftPlan.as_view(), name="draft-plan"),
+    path(DRAFTING, drafts.DraftJobResource.as_view(), name="draft-job"),
+    path(f"{DRAFTING}<slug:steer>/", drafts.DraftSteering.as_view(), name="draft-job-steer"),
     path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
     path(f"{ONE}graders/", grades.Graders.as_view(), name="graders"),
+    path(f"{ONE}graders/rationales/", grades.Rationales.as_view(), name="rationales"),
     path(f"{ONE}grades/", grades.Grades.as_view(), name="grades"),
     path(f"{ONE}ratings/", grades.Ratings.as_view(), name="ratings"),
     path(f"{ONE}leaderboard/", results.Leaderboard.as_view(), name="leaderboard"),
     path(f"{ONE}leaderboard/comparison/", results.ComparisonOfRuns.as_view(), name="comparison"),
     path(f"{ONE}qrels/", results.Qrels.as_view(), name="qrels"),
     path(f"{ONE}graded/", results.Graded.as_view(), name="graded"),
+    path(f"{ONE}answers/", one_answer.GradedAnswer.as_view(), name="answers"),
     path(f"{ONE}jobs/", grades.Jobs.as_view(), name="jobs"),
     path(f"{ONE}jobs/plan/", grades.Plan.as_view(), name="job-plan"),
     path(f"{ONE}jobs/<int:job_id>/", grades.JobResource.as_view(), name="job"),

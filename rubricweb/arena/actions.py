@@ -154,7 +154,8 @@ def change_arena(collection: Collection, *, drawing: Arena.Drawing, is_board_ope
 
 def keep_board(collection: Collection, board: VoteBoard, *, by: User) -> str:
     """Store the strengths of this moment as an official board, and return its name."""
-    name = f"votes on {NOUNS[board.verdict]}" + (" at equal length" if board.length else "")
+    of = f" of {board.judge.name}" if board.judge else ""
+    name = f"votes{of} on {NOUNS[board.verdict]}" + (" at equal length" if board.length else "")
     tags = dict(collection.runs.values_list("pk", "run_tag"))
     scores = {tags[row.run_id]: row.strength for row in board.rows}
     put_official_scores(collection, scores, name=name, measure=f"strength of {board.votes} votes", by=by)

@@ -27,6 +27,9 @@ CACHED_COLLECTIONS = 8
 Place = tuple[int, int]
 """(run, topic), by primary keys."""
 
+VOTER_KIND, MODEL = "voter_kind", "llm"
+"""The column of a file of battles that says that a model voted, and not a person, and its value."""
+
 OUTCOMES = {
     Vote.Verdict.LEFT.value: 1,
     Vote.Verdict.RIGHT.value: -1,
@@ -215,15 +218,24 @@ class Counted:
 
 
 def counted_votes(
-    collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
+    collection: Collection,
+    verdict: Verdict = Verdict.ANSWER,
+    *,
+    with_named: bool = False,
+    model: str = "",
 ) -> Counted:
-    """Return the votes of all people that hold, by the time at which battles were drawn."""
+    """Return the votes of all people that hold, by the time at which battles were drawn.
+
+    With `model`, instead those that files of battles have of that model.
+    """
     answers = stored_answers(collection)
     votes: list[CountedVote] = []
     named = outdated = 0
     held = Vote.objects.holding(collection).select_related("battle__topic", "battle__person")
     for vote in held.order_by("battle"):
         battle = vote.battle
+        if model_that_voted(battle) != model:
+            continue
         digests = [answers.get(place) for place in battle.places]
         outcome = getattr(vote, verdict.value)
         if not battle.is_imported and digests != [battle.left_digest, battle.right_digest]:
@@ -238,6 +250,13 @@ def counted_votes(
                 CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome, file_voter)
             )
     return Counted(tuple(votes), named, outdated)
+
+
+def model_that_voted(battle: Battle) -> str:
+    """Return the model that a file names as the voter; empty where a person voted."""
+    if not battle.is_imported or battle.columns.get(VOTER_KIND) != MODEL:
+        return ""
+    return (battle.person.first_name if battle.person else "") or MODEL
 
 
 def holding_votes(collection: Collection) -> dict[int, Vote]:

@@ -28,6 +28,7 @@ from rubricweb.arena.answers import (
 )
 from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.board import VoteBoard, VoterAgreement
+from rubricweb.arena.judges.votes import JudgeVotes
 from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.arena.selectors import BattleView, ShownSide
 from rubricweb.core import events
@@ -74,6 +75,7 @@ def board_document(board: VoteBoard, collection: str) -> Json:
     return {
         "collection": collection,
         "verdict": board.verdict.value,
+        "judge": judge_document(board.judge) if board.judge else None,
         "model": MODEL + (AT_EQUAL_LENGTH if board.length else ""),
         "length": _length(board),
         "intervals": _intervals(board),
@@ -105,29 +107,41 @@ def board_document(board: VoteBoard, collection: str) -> Json:
     }
 
 
-def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[tuple[object, ...]]:
+def judge_document(judge: JudgeVotes) -> Json:
+    """Return how a model came to its votes; counts of orders are null where a file has the votes."""
+    counts = {"pairs": judge.pairs, "flipped": judge.flipped, "failed": judge.failed}
+    rate = judge.flip_rate
+    return {"name": judge.name, "votes": len(judge.votes), **counts} | {
+        "flip_rate": None if rate is None else round(rate, 6)
+    }
+
+
+def vote_rows(
+    collection: Collection, *, with_named: bool = False, judge: JudgeVotes | None = None
+) -> Iterator[tuple[object, ...]]:
     """Yield the head and one row a vote that counts; voters are numbered in the order of their names.
 
-    Words are those of the answers; several tags stand in one field, with semicolons between.
+    Words are those of the answers; several tags stand in one field, with semicolons between. A judge's votes
+    have no time and no reason.
     """
     yield VOTE_COLUMNS
-    counted = counted_votes(collection, with_named=with_named).votes
+    counted = (judge.counted if judge else counted_votes(collection, with_named=with_named)).votes
     voters = sorted({vote.voter for vote in counted})
     names = named_runs(collection, {run for vote in counted for run in vote.pair})
     lengths = answer_words(collection)
     by_battle = holding_votes(collection)
     for vote in counted:
-        held, sides = by_battle[vote.battle_id], (vote.left, vote.right)
-        reason = reason_of(held)
+        held, sides = by_battle.get(vote.battle_id), (vote.left, vote.right)
+        reason = reason_of(held) if held else None
         yield (
             vote.query_id,
             *(names[run] for run in sides),
             1 + voters.index(vote.voter),
-            held.answer,
-            held.evidence,
-            held.is_blind,
+            held.answer if held else vote.verdict,
+            held.evidence if held else "",
+            held.is_blind if held else True,
             *(lengths.get((run, vote.topic_id), "") for run in sides),
-            held.at.isoformat(),
+            held.at.isoformat() if held else "",
             ";".join(reason.tags) if reason else "",
             reason.text if reason else "",
         )
@@ -177,7 +191,7 @@ def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:
     head, *votes = rows
     documents = [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
     for document in documents:
-        document |= {name: None for name in LENGTHS if document[name] == ""}
+        document |= {name: None for name in (*LENGTHS, "at") if document[name] == ""}
     return documents
 
 

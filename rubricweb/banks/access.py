@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.draft_models import Draft, DraftJob, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
@@ -97,6 +97,12 @@ def request_for_editor(user: User, bank_id: int, request_id: int) -> DraftReques
     bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
     requests = DraftRequest.objects.select_related("bank__collection", "topic__collection")
     return get_object_or_404(requests, pk=request_id, bank=bank)
+
+
+def draft_job_for(user: User, bank_id: int, job_id: int, *, needed: Role = roles.TO_VIEW) -> DraftJob:
+    bank = bank_for(user, bank_id, needed=needed)
+    job: DraftJob = get_object_or_404(bank.draft_jobs.select_related("bank__collection", "by"), pk=job_id)
+    return job
 
 
 def suggestion_for_editor(user: User, bank_id: int, suggestion_id: int) -> ImportanceSuggestion:

@@ -7,8 +7,8 @@ from django.db.models import Q
 from grading.types import Importance, ItemKind
 from rubricweb.banks.secrecy import ReadableManager
 from rubricweb.core.redaction import MessageField
-from rubricweb.corpus.models import Topic
-from rubricweb.jobs.models import Task
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.jobs.models import AskingChunk, LimitedJob, Task
 
 KINDS = [(kind.value, kind.value) for kind in (ItemKind.QUESTION, ItemKind.NUGGET)]
 
@@ -49,6 +49,43 @@ class DraftRequest(Task):
     def __str__(self) -> str:
         what = "importance of " if self.asks == self.Asks.IMPORTANCE else ""
         return f"{what}{self.kind}s by {self.llm}"
+
+
+class DraftJob(LimitedJob):
+    """A model that drafts for every topic or subtopic of a rubric that lacks items."""
+
+    bank = models.ForeignKey("banks.Bank", on_delete=models.CASCADE, related_name="draft_jobs")
+    kind = models.CharField(max_length=20, choices=KINDS)
+    backend = models.CharField(max_length=40)
+    llm = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"{self.kind}s by {self.llm}"
+
+    @property
+    def collection(self) -> Collection:
+        return self.bank.collection
+
+
+class DraftChunk(AskingChunk):
+    """One topic or subtopic of a job; what comes of it is a DraftRequest that has ended."""
+
+    job = models.ForeignKey(DraftJob, on_delete=models.CASCADE, related_name="chunks")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+    facet_id = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("job", "number"), name="draft_chunk_number_once_a_job"),
+        )
+        indexes = (models.Index(fields=("state", "lease_until"), name="draft_chunks_by_state"),)
+
+    def __str__(self) -> str:
+        return f"topic {self.topic.query_id} of {self.job}"
 
 
 class Draft(models.Model):

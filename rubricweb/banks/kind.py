@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.urls import reverse
+from django.utils.functional import lazy
 
 from grading import generation
 from grading.errors import GraderUnavailable, GradingError, ParseFailure, UnknownGrader
@@ -16,16 +18,19 @@ from grading.generation.models import LONGEST_REPLY, text_model
 from grading.graders import registry
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
-from rubricweb.banks import drafting
-from rubricweb.banks.draft_models import DraftRequest
+from rubricweb.banks import draft_jobs, drafting
+from rubricweb.banks.draft_models import DraftChunk, DraftJob, DraftRequest
 from rubricweb.banks.drafting import request_of
+from rubricweb.core import events
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.prompts import options_of_writer
-from rubricweb.jobs import leases, worker_state
-from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
+from rubricweb.jobs import leases, steering, worker_state
+from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping, TaskKind
 from rubricweb.jobs.leases import Lease
-from rubricweb.jobs.listing import TaskListing
+from rubricweb.jobs.listing import Listing, TaskListing
+from rubricweb.jobs.models import Job
+from rubricweb.webhooks import actions as webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +121,86 @@ def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
     if labels.defaulted == len(nuggets):
         raise ParseFailure(f"no reply labels each of the {len(nuggets)} nuggets vital or okay")
     return partial(drafting.keep_suggestions, lease, nuggets, labels, raw=llm.last)
+
+
+class CollectionDrafting(ChunkKind[DraftChunk]):
+    name = "drafting"
+    collection = "job.bank.collection_id"
+    model = DraftChunk
+    related = ("job__bank__collection", "job__by", "topic__collection")
+    job_related = ("bank__collection",)
+    payload = ("replies",)
+    activity = "drafting"
+    saves_batches = True
+
+    def run(self, lease: Lease[DraftChunk]) -> None:
+        """Put drafts for one topic or subtopic into the inbox, or say there why none came.
+
+        A server that takes no calls pauses the job, once that was tried MAX_ATTEMPTS times. Raises what
+        `Kind.run` does.
+        """
+        began = time.monotonic()
+        chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
+        if chunk.job.state not in Job.WORKED_ON:
+            raise Stopping
+        llm = Remembering(draft_jobs.model_of(lease, chunk))
+        request = draft_jobs.request_for(chunk)
+        task = request_of(request)
+        request.prompt_id, texts = task.prompt.prompt_id, tuple[str, ...]()
+        try:
+            texts = generation.draft(llm, task).texts
+            request.state = DraftRequest.State.DONE
+        except GradingError as error:
+            if isinstance(error, NoReply) and not error.is_of_prompt:
+                if lease.attempt < leases.MAX_ATTEMPTS:
+                    raise
+                steering.give_back_and_pause(lease, reason=f"{chunk.job.llm} takes no calls: {error}")
+                return
+            request.state, request.error = DraftRequest.State.FAILED, str(error)
+        request.reply = llm.last
+        draft_jobs.keep(lease, request, texts, seconds=time.monotonic() - began)
+
+    def need(self, work: DraftChunk) -> Need:
+        return steering.need_of(work.job.backend, work.job.llm)
+
+    def audited(self, job: DraftJob) -> tuple[Model, str]:
+        return job.bank, str(job)
+
+    def label(self, work: DraftChunk) -> str:
+        return f"drafts for topic {work.topic.query_id}"
+
+    def on_finished(self, job: DraftJob) -> None:
+        webhooks.job_ended(job, job.collection, kind="drafting", page=lazy(_address, str)(job))
+
+    def job_changed(self, job: DraftJob) -> None:
+        events.publish(job.collection.channel, "progress")
+
+
+def _jobs(collection_id: int) -> QuerySet[DraftJob]:
+    rows = DraftJob.objects.filter(bank__collection=collection_id)
+    return rows.select_related("bank__collection", "by")
+
+
+def _address(job: DraftJob) -> str:
+    return f"{reverse('editor:review-drafts', args=[job.collection.slug])}?bank={job.bank_id}"
+
+
+def measured_rate(job: DraftJob) -> float | None:
+    """Return the drafts a second of one worker, as measured on this server."""
+    seconds = draft_jobs.seconds_a_place(job.backend, job.llm)
+    return 1 / seconds if seconds else None
+
+
+JOBS = Listing(
+    kind="drafting",
+    units="topics",
+    jobs=_jobs,
+    name=lambda job: f"Draft {job.kind}s for rubric {job.bank.name}",
+    does=str,
+    address=_address,
+    opens="Drafts",
+    rate=measured_rate,
+)
 
 
 def _requests(collection_id: int) -> QuerySet[DraftRequest]:

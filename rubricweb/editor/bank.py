@@ -198,7 +198,14 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         bank.collection, item.topic, fellows, figures.graders, min_grade=figures.threshold
     )
     row = banks.item_row(item)
-    figured = FiguredRow(item, row.place, row.is_last, figures=row_figures.get(item.pk))
+    subtopic = item.topic.subtopics.filter(facet_id=item.facet_id).first()
+    figured = FiguredRow(
+        item,
+        row.place,
+        row.is_last,
+        figures=row_figures.get(item.pk),
+        about=(item.topic.text, str(subtopic or "")),
+    )
     context: dict[str, object] = {"bank": bank, "topic": item.topic, "collection": bank.collection}
     context |= {
         "row": figured,

@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet, prefetch_related_objects
 from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
+from grading.item_lint import LintMark, word_marks
 from grading.types import ItemKind
 from rubricweb.banks import drafting, secrecy
 from rubricweb.banks.draft_models import KINDS, Draft, DraftRequest, ImportanceSuggestion
@@ -45,11 +46,17 @@ class DraftRow:
     subtopic: str
     near: SimilarText | None
     """The item of the bank, or the earlier draft, that says much the same."""
+    marks: tuple[LintMark, ...] = ()
+    """What its words show to be wrong with it."""
     is_open: bool = False
     """Somebody edits it: a refreshed list leaves the row alone."""
     refused: RefusedDraft | None = None
     importance: str = ""
     """The importance that a model suggested; the item gets it if the draft is accepted unchanged."""
+
+    @property
+    def is_marked(self) -> bool:
+        return bool(self.near or self.marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +95,13 @@ class DraftInbox:
         return any(row.request.is_live for row in self.requests)
 
     @property
-    def near(self) -> list[DraftRow]:
-        return [row for row in self.rows if row.near]
+    def marked(self) -> list[DraftRow]:
+        """Return the rows that repeat another wording, or whose words show a fault."""
+        return [row for row in self.rows if row.is_marked]
 
     @property
     def plain(self) -> list[DraftRow]:
-        return [row for row in self.rows if not row.near]
+        return [row for row in self.rows if not row.is_marked]
 
     @property
     def news(self) -> str:
@@ -136,6 +144,7 @@ def inbox(
             draft,
             names.get(draft.request.facet_id, draft.request.facet_id),
             near.get(draft.pk),
+            _marks(draft, names),
             is_open=draft.pk in opened,
             refused=refusals.get(draft.pk),
             importance=weighed[draft.pk].importance if draft.pk in weighed else "",
@@ -143,6 +152,12 @@ def inbox(
         for draft in drafts
     )
     return DraftInbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
+
+
+def _marks(draft: Draft, names: Mapping[str, str]) -> tuple[LintMark, ...]:
+    request = draft.request
+    about = [request.topic.text, names.get(request.facet_id, "")]
+    return tuple(word_marks(draft.text, ItemKind(request.kind), about))
 
 
 def first_topic(bank: Bank) -> Topic | None:
@@ -167,7 +182,11 @@ def topics_to_review(bank: Bank, topic: Topic) -> list[Topic]:
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     """Return the undecided drafts, oldest first."""
-    return drafts_of(bank, topic).filter(state=Draft.State.WAITING).select_related("request__by")
+    return (
+        drafts_of(bank, topic)
+        .filter(state=Draft.State.WAITING)
+        .select_related("request__by", "request__topic")
+    )
 
 
 def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:

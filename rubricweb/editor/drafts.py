@@ -56,13 +56,13 @@ def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     by_pk = {str(bank.pk): bank for bank in banks(collection)}
     bank = by_pk.get(request.GET.get("bank", ""), next(iter(by_pk.values()), None))
-    if bank is None:
-        return redirect(collection)
     if request.htmx.target == "start":
         can_edit = roles.may_edit(request.user, collection)
-        start = start_of(collection, bank) if can_edit else None
+        start = start_of(collection, bank, request.GET.dict()) if can_edit else None
         context = {"start": start, "collection": collection, "bank": bank, "can_edit": can_edit}
         return page_or_part(request, TOPIC_PAGE, context, part="start")
+    if bank is None:
+        return redirect(collection)
     topic = draft_inbox.first_topic(bank)
     return redirect("editor:drafts", bank.pk, topic.pk) if topic else redirect(collection)
 
@@ -134,10 +134,10 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
 
 @require_POST
 def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Accept the drafts that the user saw; near-duplicates only if `near` is sent."""
+    """Accept the drafts that the user saw; marked ones only if `marked` is sent."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen, inbox = parse_ids(request.POST.getlist("seen")), draft_inbox.inbox(bank, topic)
-    rows = inbox.rows if request.POST.get("near") else inbox.plain
+    rows = inbox.rows if request.POST.get("marked") else inbox.plain
     accepted = drafting.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
     messages.success(request, f"{counted(len(accepted.items), 'draft')} accepted.")
     if accepted.left:

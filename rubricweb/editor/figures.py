@@ -9,6 +9,7 @@ import numpy as np
 from django import forms
 from django.core.validators import MaxValueValidator
 
+from grading.item_lint import LintMark, coverage_marks, word_marks
 from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, USUAL_MIN_GRADE, ItemKind, Ratings
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
@@ -135,11 +136,25 @@ class FiguredRow(banks.ItemRow):
     figures: ItemFigures | None = None
     grade: int | None = None
     """The grade on the passage that is open beside the items."""
+    about: tuple[str, ...] = ()
+    """The texts of the topic and the subtopic."""
+
+    @property
+    def marks(self) -> list[LintMark]:
+        """Return what its words, and the grades that the reader may see, show to be wrong."""
+        item = self.item
+        if item.is_retired:
+            return []
+        marks = word_marks(str(item), ItemKind(item.kind), self.about)
+        if figures := self.figures:
+            ratings = np.repeat((*COLUMNS, MISSING), (*figures.counts, figures.hidden))
+            marks += coverage_marks(ratings, min_grade=figures.min_grade)
+        return marks
 
     @property
     def tags(self) -> str:
         """Return what the chips above the list find it by."""
-        has: dict[str, object] = {"secret": self.item.is_secret}
+        has: dict[str, object] = {"secret": self.item.is_secret, "weak": self.marks}
         if figures := self.figures:
             has |= {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
         return " ".join(tag for tag, is_so in has.items() if is_so)
@@ -223,7 +238,7 @@ def editor_sheet(
     figures = item_figures(bank.collection, topic, active, graders, min_grade=min_grade)
     grades = passage_grades(topic, passage_pk, active, graders) if passage_pk else {}
     return EditorSheet(
-        groups=tuple(_with_figures(group, figures, grades, graders) for group in groups),
+        groups=tuple(_with_figures(group, topic, figures, grades, graders) for group in groups),
         retired=banks.item_rows([item for item in items if item.is_retired]),
         passages=len(collection_pool(bank.collection).by_topic[topic.pk].doc_ids),
     )
@@ -231,12 +246,20 @@ def editor_sheet(
 
 def _with_figures(
     group: banks.ItemGroup,
+    topic: Topic,
     figures: dict[int, ItemFigures],
     grades: dict[int, int],
     graders: GraderByKind,
 ) -> FiguredGroup:
     rows = tuple(
-        FiguredRow(row.item, row.place, row.is_last, figures.get(row.item.pk), grades.get(row.item.pk))
+        FiguredRow(
+            row.item,
+            row.place,
+            row.is_last,
+            figures.get(row.item.pk),
+            grades.get(row.item.pk),
+            (topic.text, group.subtopic),
+        )
         for row in group.rows
     )
     return FiguredGroup(group.kind, group.subtopic, group.heading, graders.get(ItemKind(group.kind)), rows)

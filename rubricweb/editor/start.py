@@ -1,100 +1,88 @@
-"""The start of a bank: topics without items, and a model that drafts for all of them at once."""
+"""The start of a rubric: topics without items, and a model that drafts for all of them as one priced job."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from importlib.util import find_spec
-from statistics import median
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import Count, Q
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from grading.generation.drafting import TRIES
 from grading.generation.models import drafting_backends
 from grading.graders.hf_model import PACKAGED, SMOLLM2
 from grading.types import ItemKind
 from rubricweb.accounts import roles
-from rubricweb.banks import actions, changes, drafting
-from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.banks import actions, changes, draft_jobs
+from rubricweb.banks.access import draft_job_for
+from rubricweb.banks.draft_jobs import PER_PLACE, Lacking
+from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
-from rubricweb.banks.models import Bank, Item
-from rubricweb.core.http import HtmxRequest
+from rubricweb.banks.kind import measured_rate
+from rubricweb.banks.models import Bank
+from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus import access, prompts
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.jobs.progress import in_words
+from rubricweb.jobs import steering
+from rubricweb.jobs.progress import Price, Progress, progress_of
 
-PER_TOPIC = 10
-"""Questions that the prompt asks a model for."""
-TOGETHER = timedelta(minutes=2)
-"""Requests that were made within this time of each other are one job to people."""
+PAGE = "editor/topic.html"
+STEERS = ("pause", "resume", "cancel")
 
 
 @dataclass(frozen=True, slots=True)
 class DraftingProgress:
-    """Requests that one person made at once, while a model still answers some."""
+    """A job that drafts, with how far it is; `limits` is the form of its limits, once they stopped it."""
 
-    done: int
-    total: int
-    llm: str
-    seconds: float | None
-
-    @property
-    def time(self) -> str:
-        left = self.total - self.done
-        return in_words((left * self.seconds, left * self.seconds)) if self.seconds else ""
+    job: DraftJob
+    progress: Progress
+    limits: steering.LimitsForm | None
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """The ways to begin for a collection whose topics lack items."""
 
-    topics: tuple[Topic, ...]
-    """Topics without items, waiting drafts or an open request."""
-    n_topics: int
-    n_lacking: int
-    """Topics without items, whether or not something is drafted for them."""
+    lacking: Lacking
     form: StartForm
-    seconds: float | None
-    """Measured time to draft for one topic; None before the first."""
+    price: Price
+    limits: steering.LimitsForm
     drafting: DraftingProgress | None
 
     @property
-    def time(self) -> str:
-        """Return how long all topics take."""
-        whole = len(self.topics) * self.seconds if self.seconds else 0.0
-        return in_words((whole, whole)) if whole else ""
+    def n_drafts(self) -> int:
+        return PER_PLACE * len(self.lacking.places)
 
     @property
-    def n_drafts(self) -> int:
-        return PER_TOPIC * len(self.topics)
+    def first(self) -> Topic | None:
+        return self.lacking.places[0].topic if self.lacking.places else None
 
 
 class StartForm(forms.Form):
     """The kind of items to draft for all topics, and the model."""
 
-    kind = forms.ChoiceField(
-        label="Draft", choices=[(kind.value, f"{kind.value}s") for kind in ItemKind], initial="question"
-    )
+    kind = forms.ChoiceField(label="Draft", choices=[(kind, f"{kind}s") for kind, _ in KINDS])
     model = forms.ChoiceField(label="with")
 
-    def __init__(self, collection: Collection, typed: QueryDict | None = None) -> None:
-        super().__init__(typed, auto_id="start-%s")
-        self.models = writers_offered(collection)
+    def __init__(self, collection: Collection, chosen: Mapping[str, str] | None = None) -> None:
+        first = next(iter(writers_offered(collection)), "")
+        super().__init__({"kind": "question", "model": first} | dict(chosen or {}), auto_id="start-%s")
         field = self.fields["model"]
-        field.choices = field.widget.choices = list(self.models.items())  # type: ignore[attr-defined]
+        field.choices = field.widget.choices = list(writers_offered(collection).items())  # type: ignore[attr-defined]
 
     @property
-    def model_name(self) -> tuple[str, str]:
-        """Return the back-end and the model that are chosen, or offered first."""
-        chosen = str(self["model"].value() or next(iter(self.models)))
-        backend, _, llm = chosen.partition("|")
-        return backend, llm
+    def options(self) -> DraftOptions:
+        """Return what is chosen, or offered first."""
+        self.is_valid()
+        offered = next(iter(dict(self.fields["model"].choices)), "")  # type: ignore[attr-defined]
+        backend, _, llm = str(self.cleaned_data.get("model", offered)).partition("|")
+        return DraftOptions(ItemKind(self.cleaned_data.get("kind", "question")), backend, llm)
 
 
 def writers_offered(collection: Collection) -> dict[str, str]:
@@ -116,87 +104,101 @@ def writers_offered(collection: Collection) -> dict[str, str]:
     return offered
 
 
-def start_of(collection: Collection, bank: Bank | None) -> Start | None:
-    """Return the ways to begin where topics lack items; None where each has some, or there are no topics."""
-    asked_about = Item.including_secret.active().filter(bank=bank).values("topic")
-    lacking = list(collection.topics.exclude(pk__in=asked_about).order_by("position", "pk"))
-    if not lacking:
+def start_of(
+    collection: Collection, bank: Bank | None, chosen: Mapping[str, str] | None = None
+) -> Start | None:
+    """Return the ways to begin where topics lack items; None where each has some, or there are no topics.
+
+    `chosen` are the fields of a form, with which the price is that of another model.
+    """
+    lacking = draft_jobs.lacking(collection, bank)
+    job = draft_jobs.live_job(bank) if bank else None
+    if not lacking.without_items and job is None:
         return None
-    busy = set()
-    if bank:
-        waiting = Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING)
-        live = bank.draft_requests.filter(state__in=DraftRequest.LIVE)
-        busy = set(waiting.values_list("request__topic_id", flat=True)) | set(
-            live.values_list("topic_id", flat=True)
-        )
-    form = StartForm(collection)
-    return Start(
-        topics=tuple(topic for topic in lacking if topic.pk not in busy and topic.text),
-        n_topics=collection.topics.count(),
-        n_lacking=len(lacking),
-        form=form,
-        seconds=seconds_a_topic(*form.model_name),
-        drafting=under_way(bank) if bank else None,
-    )
+    form = StartForm(collection, chosen)
+    price = draft_jobs.price(form.options, lacking.places)
+    expected = steering.ExpectedCost(price.cells, price.dollars)
+    limits = steering.LimitsForm(expected, chosen if chosen and "most_calls" in chosen else None)
+    return Start(lacking, form, price, limits, under_way(job) if job else None)
 
 
-def seconds_a_topic(backend: str, llm: str) -> float | None:
-    """Return how long the model took for a topic, by the median of its last answers on this server."""
-    done = DraftRequest.objects.filter(backend=backend, llm=llm, state=DraftRequest.State.DONE)
-    rows = done.order_by("-ended_at").values_list("queued_at", "ended_at")[:20]
-    times = [(queued, ended) for queued, ended in rows if ended]
-    before = [ended for _, ended in times[1:]]
-    begun = [max([queued, *before[n : n + 1]]) for n, (queued, _) in enumerate(times)]
-    spans = [(ended - first).total_seconds() for (_, ended), first in zip(times, begun, strict=True)]
-    return median(spans) if spans else None
+def under_way(job: DraftJob) -> DraftingProgress:
+    """Return how far the job is, and the form by which one that paused itself goes on."""
+    [progress] = progress_of([job], measured_rate)
+    return DraftingProgress(job, progress, limits_form(job) if job.is_paused else None)
 
 
-def under_way(bank: Bank) -> DraftingProgress | None:
-    """Return the drafting that a model is at now, with what was asked together with it."""
-    last = bank.draft_requests.filter(state__in=DraftRequest.LIVE, asks=DraftRequest.Asks.ITEMS).first()
-    if last is None:
-        return None
-    together = bank.draft_requests.filter(
-        backend=last.backend, llm=last.llm, kind=last.kind, by=last.by, at__gte=last.at - TOGETHER
-    ).exclude(state=DraftRequest.State.CANCELLED)
-    counts = together.aggregate(total=Count("pk"), live=Count("pk", filter=Q(state__in=DraftRequest.LIVE)))
-    done = counts["total"] - counts["live"]
-    return DraftingProgress(done, counts["total"], last.llm, seconds_a_topic(last.backend, last.llm))
+def limits_form(job: DraftJob, posted: Mapping[str, str] | None = None) -> steering.LimitsForm:
+    dollars = steering.cost(job.backend, job.llm, 1, 1)
+    form = steering.LimitsForm(steering.ExpectedCost(job.total, dollars), posted)
+    form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
+    return form
 
 
 @require_POST
 def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Ask a model for drafts for each topic without items, or with `only` for one to try it."""
+    """Have a model draft for each topic without items, or with `only` for one to try it."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
-    form = StartForm(collection, request.POST)
+    posted = {name: str(value) for name, value in request.POST.items()}
+    form, is_trial = StartForm(collection, posted), "only" in posted
+    bank = _bank(request, collection)
+    start = start_of(collection, bank, {"most_calls": "", **posted})
     if not form.is_valid():
         messages.error(request, "Choose one of the models that are offered.")
-        return redirect(collection)
-    bank = _bank(request, collection)
-    start = start_of(collection, bank)
-    backend, llm = form.model_name
-    options = DraftOptions(ItemKind(form.cleaned_data["kind"]), backend, llm)
-    asked_for = 0
-    for topic in start.topics[:1] if start and "only" in request.POST else start.topics if start else ():
+    elif start and not (is_trial or start.limits.is_valid()):
+        return _refused(request, bank, start)
+    else:
+        limits = steering.Limits(TRIES) if is_trial or start is None else start.limits.limits
         try:
-            drafting.request_drafts(bank, topic, options, by=request.user)
+            job = draft_jobs.start(
+                bank, form.options, limits=limits, by=request.user, at_most=1 if is_trial else None
+            )
         except changes.CannotDraft as refusal:
-            messages.error(request, f"{topic.query_id}: {refusal}")
-            break
-        asked_for += 1
-    if asked_for:
-        messages.success(request, f"{llm} drafts for {asked_for} topic{'s' if asked_for > 1 else ''}.")
-    return redirect(f"{reverse('editor:review-drafts', args=[slug])}?bank={bank.pk}")
+            messages.error(request, str(refusal))
+        else:
+            messages.success(request, f"{job.llm} drafts for {job.total} {_noun(start, job.total)}.")
+    return redirect(_address(bank))
+
+
+def _noun(start: Start | None, count: int) -> str:
+    return f"{start.lacking.noun if start else 'topic'}{'' if count == 1 else 's'}"
+
+
+def _refused(request: HtmxRequest, bank: Bank, start: Start) -> HttpResponse:
+    """Show the limits that cannot be read: in the card, or without JavaScript as messages above it."""
+    if not request.htmx:
+        for name, problems in start.limits.errors.items():
+            messages.error(request, f"{start.limits.fields[name].label}: {' '.join(map(str, problems))}")
+        return redirect(_address(bank))
+    context = {"start": start, "collection": bank.collection, "bank": bank, "can_edit": True}
+    response = page_or_part(request, PAGE, context, part="start")
+    response.status_code = 422
+    return response
 
 
 @require_POST
-def draft_stop(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Cancel what models are still asked for; drafts that came are kept."""
-    collection = access.collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
-    bank = _bank(request, collection)
-    for live in bank.draft_requests.filter(state__in=DraftRequest.LIVE):
-        drafting.cancel_request(live, by=request.user)
-    return redirect(f"{reverse('editor:review-drafts', args=[slug])}?bank={bank.pk}")
+def draft_steer(request: HtmxRequest, bank_id: int, draft_job_id: int, steer: str) -> HttpResponse:
+    """Pause, resume or cancel a job that drafts; drafts that came are kept."""
+    job = draft_job_for(request.user, bank_id, draft_job_id, needed=roles.TO_EDIT_BANK)
+    if steer in STEERS:
+        steering.steer(job, steer, by=request.user)
+    return redirect(_address(job.bank))
+
+
+@require_POST
+def draft_limits(request: HtmxRequest, bank_id: int, draft_job_id: int) -> HttpResponse:
+    """Let a job ask its model more, or less; one that stopped at a limit goes on."""
+    job = draft_job_for(request.user, bank_id, draft_job_id, needed=roles.TO_EDIT_BANK)
+    form = limits_form(job, request.POST)
+    if form.is_valid():
+        steering.change_limits(job, form.limits, by=request.user)
+    for name, problems in form.errors.items():
+        messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))}")
+    return redirect(_address(job.bank))
+
+
+def _address(bank: Bank) -> str:
+    return f"{reverse('editor:review-drafts', args=[bank.collection.slug])}?bank={bank.pk}"
 
 
 def _bank(request: HtmxRequest, collection: Collection) -> Bank:

@@ -142,3 +142,18 @@ class Chunk(LeasedWork):
 
     class Meta:
         abstract = True
+
+
+class AskingChunk(Chunk):
+    """A chunk of a LimitedJob, with the replies that its model gave so far."""
+
+    replies = models.JSONField(default=dict, blank=True)
+    """Prompt digest -> replies in their order: what was paid for is not asked again."""
+
+    class Meta:
+        abstract = True
+
+    @property
+    def limited_job(self) -> LimitedJob:
+        job: LimitedJob = self.job  # type: ignore[attr-defined]  # the subclass's
+        return job

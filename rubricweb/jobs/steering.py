@@ -72,20 +72,25 @@ def pause_locked(job: Any, *, reason: str) -> None:
     logger.warning("job %s was paused: %s", job.pk, reason or "by a person")
 
 
-@transaction.atomic
 def stop_for_room(lease: leases.Lease[Any]) -> None:
     """Pause a job, or fail a task, because the disk is full.
 
     Trying again and again would take time and money for nothing.
     """
     message = "The disk is full. Make room, then go on."
-    if not isinstance(lease.work, Chunk):
+    if isinstance(lease.work, Chunk):
+        give_back_and_pause(lease, reason=message)
+    else:
         leases.fail(lease, error=message)
-        return
+
+
+@transaction.atomic
+def give_back_and_pause(lease: leases.Lease[Any], *, reason: str) -> None:
+    """Return a chunk that cannot be done now, and pause its job, whose other chunks would fare the same."""
     leases.give_back(lease)
-    job = lock(lease.work.job)  # type: ignore[attr-defined]  # the subclass's
+    job = lock(lease.work.job)
     if job.state in Job.WORKED_ON:
-        pause_locked(job, reason=message)
+        pause_locked(job, reason=reason)
 
 
 @transaction.atomic

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,6 @@ from grading.formats.responses import Dialect, write_responses
 from grading.formats.trec import write_run as write_trec_run
 from grading.generation import TextModel
 from grading.graders.backend_options import Thinking
-from grading.graders.replies import NoReply, of_text
 from grading.systems.base import Answer
 from grading.systems.pipeline import IN_ONE_CALL, Answering, Made, SystemSpec, make
 from grading.types import Response
@@ -31,6 +28,7 @@ from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases, steering
+from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
@@ -123,26 +121,6 @@ def model_of(spec: SystemSpec, lease: leases.Lease[Any], chunk: AnswerChunk) -> 
         thinking=Thinking.of(spec.model_options),
     )
     return KeptReplies(llm, lease, chunk)
-
-
-class KeptReplies:
-    """A model whose replies are stored with a chunk as they come."""
-
-    def __init__(self, llm: TextModel, lease: leases.Lease[Any], chunk: AnswerChunk) -> None:
-        self._llm, self._lease, self._chunk = llm, lease, chunk
-        self._left = {digest: list(replies) for digest, replies in chunk.replies.items()}
-
-    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        """Return the reply, a kept one if it is valid. Raises what `LimitedModel` does, and LeaseLost."""
-        digest = hashlib.sha256(repr(list(messages)).encode()).hexdigest()
-        while self._left.get(digest):
-            with suppress(NoReply):
-                return of_text(str(self._left[digest].pop(0)))
-        reply = self._llm.complete(messages)
-        self._chunk.replies.setdefault(digest, []).append(reply)
-        if not self._lease.held().update(replies=self._chunk.replies):
-            raise leases.LeaseLost
-        return reply
 
 
 def write_run(job: SystemJob) -> None:

@@ -11,7 +11,7 @@ from grading.systems.base import Answer, CitedSentence, Source, SystemStep
 from grading.systems.pipeline import Answering, Made, SystemSpec
 from grading.types import Ranking
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.jobs.models import Chunk, LimitedJob
+from rubricweb.jobs.models import AskingChunk, LimitedJob
 
 Json = dict[str, Any]
 
@@ -58,21 +58,14 @@ def made_from_json(stored: Json, run_tag: str, query_id: str) -> Made:
     return Made(ranking, Answer(sentences, sources), steps, retrieved)
 
 
-class AnswerChunk(Chunk):
+class AnswerChunk(AskingChunk):
     """What a system makes of one topic."""
 
-    replies = models.JSONField(default=dict, blank=True)
-    """Prompt digest -> replies in their order: what was paid for is not asked again."""
     result = models.JSONField(null=True, blank=True)
     """Written by `made_as_json`; None until the topic is done."""
 
     class Meta:
         abstract = True
-
-    @property
-    def limited_job(self) -> LimitedJob:
-        job: LimitedJob = self.job  # type: ignore[attr-defined]  # the subclass's
-        return job
 
 
 class SystemJob(LimitedJob):

@@ -9,6 +9,7 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
+from grading.pairwise import PROMPT_ID
 from grading.systems.pipeline import Answering, SystemSpec
 from grading.types import MAX_RATING
 from rubricweb.accounts.invitations import Joining, invite
@@ -17,8 +18,8 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api.tokens import make_token
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
-from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
-from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.arena.models import Battle, FreshAnswer, JudgedPair, JudgeJob, Question, Vote
+from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
@@ -60,6 +61,7 @@ from tests.factories import (
 )
 
 HIDDEN = 8
+JUDGED = {"verdicts": ["left", "left"], "problem": "", "at": "2026-11-27T12:00:00+00:00"}
 MADE = {
     "doc_ids": ["d1"],
     "scores": [1.0],
@@ -151,6 +153,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
         bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
     )
     draft = Draft.objects.create(request=request, text="Leaves turn red")
+    drafting = _drafting(bank, topic)
     return (
         {
             "slug": collection.slug,
@@ -177,6 +180,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
             "number": name_version(bank, name="First", by=viewer).number,
             "draft_id": draft.pk,
             "request_id": request.pk,
+            "draft_job_id": drafting.pk,
             "suggestion_id": ImportanceSuggestion.objects.create(
                 request=request, item=item, text="x", importance="vital"
             ).pk,
@@ -201,6 +205,15 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
         | _supported(collection)
         | {"card_id": make_card(bank, config, by=organizer).pk}
     )
+
+
+def _drafting(bank, topic) -> DraftJob:
+    """A job that drafted for one topic."""
+    job = DraftJob.objects.create(
+        bank=bank, kind="nugget", backend="hf_seq2seq", llm="x", most_calls=2, calls=1, total=1, state="done"
+    )
+    DraftChunk.objects.create(job=job, topic=topic, number=0, size=1, done=1, state="done")
+    return job
 
 
 def _made_here(collection: Collection, topic) -> None:
@@ -278,6 +291,15 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         collection=collection, person=viewer, number=99, question=question, drawn="asked",
         left_digest="1", right_digest="2", names_shown_at=timezone.now(),
     )  # fmt: skip
+    judged = JudgeJob.objects.create(
+        collection=collection, backend="hf_causal", llm="m", prompt_id=PROMPT_ID, pairs="all",
+        longest_reply=9, most_calls=1, total=1, state="done",
+    )  # fmt: skip
+    left, right = collection.runs.order_by("pk")[:2]
+    JudgedPair.objects.create(
+        job=judged, number=0, size=1, state="done", topic=collection.topics.first(), left=left, right=right,
+        left_digest="1", right_digest="2", replies={"0": ["[[A]]"]}, result=JUDGED,
+    )  # fmt: skip
     routes = ("pending", "cancel", "go-on")
     battles = {f"arena:{name} battle_id": battle.pk for name in routes}
     step = Question.objects.create(
@@ -287,7 +309,8 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         job=step, number=0, size=1, state="done", result=MADE, request={"qid": "7"},
         spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)),
     )  # fmt: skip
-    return {"question_id": question.pk, "step_id": step.pk} | battles
+    known = {"question_id": question.pk, "step_id": step.pk, "arena:judge-limits job_id": judged.pk}
+    return known | battles
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:
@@ -308,6 +331,10 @@ def _supported(collection: Collection) -> dict[str, object]:
     judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="x", prompt_id="P@1")
     job = judge.jobs.create(citations="all", state="done", total=1, most_calls=1)
     jobs = {f"support:{name} job_id": job.pk for name in ("limits", "retry")}
+    scoring = {"backend": "openai_compatible", "llm": "x", "prompt_id": "P@1", "state": "done", "total": 1}
+    scored = collection.attribute_jobs.create(**scoring, most_calls=1)
+    scored.chunks.create(topic=collection.topics.first(), number=0, size=1, state="done", reply="{}")
+    jobs["corpus:attributes-limits job_id"] = scored.pk
     steered = {"grades:steer kind": "support", "grades:steer job_id": job.pk, "grades:steer act": "pause"}
     return {**jobs, **steered, "exports:support file": "jsonl"}
 

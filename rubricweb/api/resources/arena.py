@@ -17,7 +17,9 @@ from rubricweb.arena.models import Arena, Battle, Vote
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 
 NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")
+VOTERS = OpenApiParameter("voters", description="A model that voted, by name; people by default.")
 BOARD = [
+    VOTERS,
     OpenApiParameter(
         "verdict", enum=[verdict.value for verdict in answers.Verdict], description="`answer` by default."
     ),
@@ -32,6 +34,7 @@ class OfBoard(Resource):
     def chosen(self) -> tuple[Arena, board_page.BoardForm]:
         arena = access.arena_for_board(self.person, self.collection().slug)
         form = board_page.BoardForm(self.request.query_params)
+        form.offer_judges(arena.collection)
         require_valid(form)
         return arena, form
 
@@ -66,6 +69,9 @@ class VotedPairDocument(serializers.Serializer[Any]):
 class VoteBoardDocument(serializers.Serializer[Any]):
     collection = serializers.CharField()
     verdict = serializers.CharField(help_text="`answer` or `evidence`.")
+    judge = serializers.DictField(
+        allow_null=True, help_text="The model that voted, its flip rate and failures; null for people."
+    )
     model = serializers.CharField()
     length = serializers.DictField(allow_null=True, help_text="What length is worth; null if not asked for.")
     intervals = serializers.CharField()
@@ -91,10 +97,14 @@ class VoteBoardResource(OfBoard):
     def get(self, request: Request, slug: str) -> Response:
         """Get the vote board."""
         arena, form = self.chosen()
-        options = {"with_named": form.with_named, "at_equal_length": form.at_equal_length}
-        return Response(
-            files.board_document(board.vote_board(arena.collection, form.chosen, **options), slug)
+        votes = board.vote_board(
+            arena.collection,
+            form.chosen,
+            with_named=form.with_named,
+            at_equal_length=form.at_equal_length,
+            judge=form.judge(arena.collection),
         )
+        return Response(files.board_document(votes, slug))
 
 
 class VoteDocument(serializers.Serializer[Any]):
@@ -107,7 +117,7 @@ class VoteDocument(serializers.Serializer[Any]):
     blind = serializers.BooleanField()
     left_words = serializers.IntegerField(allow_null=True, help_text="Null for an answer that is not here.")
     right_words = serializers.IntegerField(allow_null=True)
-    at = serializers.DateTimeField()
+    at = serializers.DateTimeField(allow_null=True, help_text="Null for a model's vote.")
     tags = serializers.CharField(help_text="With semicolons between.")
     reason = serializers.CharField()
 
@@ -115,11 +125,12 @@ class VoteDocument(serializers.Serializer[Any]):
 class Votes(OfBoard):
     """The votes that count, as their JSON file has them."""
 
-    @extend_schema(parameters=[NAMED], responses=VoteDocument(many=True), operation_id="arena_votes")
+    @extend_schema(parameters=[VOTERS, NAMED], responses=VoteDocument(many=True), operation_id="arena_votes")
     def get(self, request: Request, slug: str) -> Response:
         """List the votes that count."""
         arena, form = self.chosen()
-        rows = list(files.vote_rows(arena.collection, with_named=form.with_named))
+        judge = form.judge(arena.collection)
+        rows = list(files.vote_rows(arena.collection, with_named=form.with_named, judge=judge))
         return Response(files.vote_documents(rows))
 
 

@@ -81,6 +81,8 @@ class SegmentDocument(serializers.Serializer[Any]):
     url = serializers.CharField()
     headings = serializers.CharField()
     segment = serializers.CharField(source="text")
+    start_char = serializers.IntegerField(allow_null=True, help_text="Of a segment in its document, from 0.")
+    end_char = serializers.IntegerField(allow_null=True)
 
 
 class CandidateDocument(serializers.Serializer[Any]):

@@ -1,3 +1,4 @@
+import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
@@ -608,5 +609,138 @@ class Migration(migrations.Migration):
                 fields=("bank", "revision", "kind"),
                 name="one_active_item_per_wording",
             ),
+        ),
+        migrations.CreateModel(
+            name="DraftJob",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("paused", "Paused"),
+                            ("cancelling", "Cancelling"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "priority",
+                    models.CharField(
+                        choices=[("high", "high"), ("default", "normal"), ("low", "low")],
+                        default="default",
+                        max_length=20,
+                    ),
+                ),
+                ("total", models.PositiveIntegerField()),
+                ("error", models.TextField(blank=True)),
+                ("pause_reason", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("calls", models.PositiveIntegerField(default=0)),
+                (
+                    "most_calls",
+                    models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1)]),
+                ),
+                ("tokens", models.PositiveBigIntegerField(default=0)),
+                ("dollars", models.FloatField(default=0)),
+                ("most_dollars", models.FloatField(null=True)),
+                (
+                    "kind",
+                    models.CharField(choices=[("question", "question"), ("nugget", "nugget")], max_length=20),
+                ),
+                ("backend", models.CharField(max_length=40)),
+                ("llm", models.CharField(max_length=200)),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="draft_jobs",
+                        to="banks.bank",
+                    ),
+                ),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("-pk",),
+            },
+        ),
+        migrations.CreateModel(
+            name="DraftChunk",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("leased", "Leased"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("worker", models.CharField(blank=True, max_length=120)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("queued_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("number", models.PositiveIntegerField()),
+                ("size", models.PositiveIntegerField()),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                ("seconds", models.FloatField(default=0)),
+                ("replies", models.JSONField(blank=True, default=dict)),
+                ("facet_id", models.CharField(blank=True, max_length=200)),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="corpus.topic"
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="chunks",
+                        to="banks.draftjob",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("number",),
+                "indexes": [models.Index(fields=["state", "lease_until"], name="draft_chunks_by_state")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job", "number"), name="draft_chunk_number_once_a_job")
+                ],
+            },
         ),
     ]

@@ -28,11 +28,14 @@ from rubricweb.review.problems import (
     uncovered_of,
 )
 from rubricweb.review.problems.copies import PooledGroup
+from rubricweb.review.problems.weak import WeakItem, weak_items
 
 
 class ProblemKind(StrEnum):
     MISLEADING = "misleading"
     """An item that passages cover which are not relevant."""
+    WEAK = "weak"
+    """An item that asks two things, is vague or too broad, or that all, most or no passages cover."""
     UNCOVERED = "uncovered"
     """A relevant passage that no item covers."""
     SAME = "same"
@@ -43,13 +46,14 @@ class ProblemKind(StrEnum):
 
 FLAG_KINDS = {
     ProblemKind.MISLEADING: Flag.Kind.SPURIOUS,
+    ProblemKind.WEAK: Flag.Kind.UNCLEAR,
     ProblemKind.UNCOVERED: Flag.Kind.UNCOVERED,
     ProblemKind.SAME: Flag.Kind.DUPLICATE,
     ProblemKind.COPIES: Flag.Kind.DUPLICATE,
 }
 """A problem that a person sets aside is a flag of this kind that is resolved with a reason."""
 SMALL = 0.001
-Finding = Suspect | UncoveredPassage | NearPair | PooledGroup
+Finding = Suspect | WeakItem | UncoveredPassage | NearPair | PooledGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Effect:
 class ListedProblem:
     kind: ProblemKind
     key: str
-    """The problem's name in addresses and forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
+    """The problem's name in addresses and forms: item-3, weak-3, passage-1-17, pair-3-8, copies-1-17."""
     topic_id: int
     finding: Finding
     effect: Effect | None
@@ -164,6 +168,10 @@ def problems(
         effect = own.without_item(suspect.topic_id, suspect.item.uid) if own else None
         key = f"item-{suspect.item.pk}"
         listed.append(ListedProblem(ProblemKind.MISLEADING, key, suspect.topic_id, suspect, effect))
+    for weak in weak_items(bank, looked_at):
+        own = boards.get(weak.item.kind)
+        effect = own.without_item(weak.topic_id, weak.item.uid) if own else None
+        listed.append(ListedProblem(ProblemKind.WEAK, f"weak-{weak.item.pk}", weak.topic_id, weak, effect))
     passages = uncovered_of(looked_at)
     for gap in passages.uncovered:
         effect = board.with_item_for(gap.topic_id, gap.row) if board else None
@@ -234,7 +242,7 @@ def decision(problem: ListedProblem, decided: Mapping[Name, FlagEvent]) -> FlagE
     """Return why somebody set the problem aside, if anybody did."""
     finding, kind = problem.finding, str(FLAG_KINDS[problem.kind])
     names: list[Name] = []
-    if isinstance(finding, Suspect):
+    if isinstance(finding, Suspect | WeakItem):
         names = [(kind, problem.topic_id, None, finding.item.revision_pk, "")]
     elif isinstance(finding, NearPair):
         both = ((finding.keep, finding.duplicate), (finding.duplicate, finding.keep))
@@ -255,7 +263,7 @@ def rows(bank: Bank, page: Iterable[ListedProblem]) -> list[ProblemRow]:
     for problem in page:
         passage = passages.get(_passage(problem) or 0)
         finding, text = problem.finding, passage.text if passage else ""
-        if isinstance(finding, Suspect):
+        if isinstance(finding, Suspect | WeakItem):
             text = finding.item.text or finding.item.uid
         elif isinstance(finding, NearPair):
             text = finding.duplicate.text

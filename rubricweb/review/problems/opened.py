@@ -32,14 +32,16 @@ from rubricweb.review.problems import (
     uncovered_of,
 )
 from rubricweb.review.problems.listing import ProblemKind
+from rubricweb.review.problems.weak import weak_items
 
 PASSAGES = 20
 """How many of the passages that cover a misleading item are listed."""
 CLOSEST = 7
 """How many similar items are listed beside it."""
-_KEY = re.compile(r"(item)-(\d+)|(passage|copies|pair)-(\d+)-(\d+)")
+_KEY = re.compile(r"(item|weak)-(\d+)|(passage|copies|pair)-(\d+)-(\d+)")
 KINDS = {
     ProblemKind.MISLEADING: "Misleading",
+    ProblemKind.WEAK: "Weak",
     ProblemKind.UNCOVERED: "No question covers it",
     ProblemKind.SAME: "Same twice",
     ProblemKind.COPIES: "Near-duplicate passages",
@@ -174,7 +176,7 @@ def named_item(bank: Bank, topic: Topic, pk: object) -> Item | None:
 
 @dataclass(frozen=True, slots=True)
 class AnItem:
-    """An item that may be misleading."""
+    """An item that may be misleading, or weak."""
 
     topic: Topic
     item: Item
@@ -230,7 +232,8 @@ def subject_of(user: User, bank: Bank, key: str) -> Subject:
         raise Http404("No such problem.")
     if match[1]:
         item = access.item_for(user, bank.pk, int(match[2]))
-        return AnItem(item.topic, item)
+        kind = ProblemKind.WEAK if match[1] == "weak" else ProblemKind.MISLEADING
+        return AnItem(item.topic, item, kind)
     first, second = int(match[4]), int(match[5])
     if match[3] == "pair":
         keep, duplicate = access.item_for(user, bank.pk, first), access.item_for(user, bank.pk, second)
@@ -245,7 +248,7 @@ def subject_of(user: User, bank: Bank, key: str) -> Subject:
 def opened(
     subject: Subject, topics: Iterable[TopicEvidence], rater: raters.Rater, query: EvidenceQuery
 ) -> dict[str, object]:
-    """Return what is shown of a misleading item, a passage or a pair."""
+    """Return what is shown of an item, a passage or a pair."""
     own = [topic for topic in topics if topic.pool.topic_id == subject.topic.pk]
     context: dict[str, object] = {"subject": subject, "topic": subject.topic}
     if isinstance(subject, APassage):
@@ -265,6 +268,9 @@ def opened(
     context |= {
         "item_form": form,
         "near": [NearItem(other.item, other.score, None) for other in near[:CLOSEST]],
+        "marks": [
+            mark for weak in weak_items(item.bank, own) if weak.item.pk == item.pk for mark in weak.marks
+        ],
     }
     for suspect in suspects(own):
         if suspect.item.pk == item.pk:

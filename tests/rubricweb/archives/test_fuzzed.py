@@ -32,7 +32,7 @@ from rubricweb.archives.layout import write_archive
 from rubricweb.archives.reading import WRONG, checker
 from rubricweb.archives.restoring import Terms, restore_archive
 from rubricweb.arena.models import Battle
-from rubricweb.banks.draft_models import Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.draft_models import Draft, DraftJob, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import BankVersion, Item, ItemRevision
 from rubricweb.campaigns.models import CampaignCell, Decision
 from rubricweb.corpus.models import Collection
@@ -196,6 +196,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         "run_id": pk(collection.runs),
         "number": BankVersion.objects.filter(bank=bank).values_list("number", flat=True).first() or 0,
         "request_id": pk(DraftRequest.objects.filter(**here)),
+        "draft_job_id": pk(DraftJob.objects.filter(bank__collection=collection)),
         "draft_id": pk(Draft.objects.filter(request__topic__collection=collection)),
         "suggestion_id": pk(ImportanceSuggestion.objects.filter(request__topic__collection=collection)),
         "prompt_id": pk(collection.prompts),
@@ -221,8 +222,10 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
     for name in ("limits", "retry"):
         known[f"support:{name} job_id"] = supported
+    known["corpus:attributes-limits job_id"] = pk(collection.attribute_jobs)
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
+    known["arena:judge-limits job_id"] = pk(collection.judge_jobs)
     return known | {"grades:steer job_id": supported}
 
 

@@ -35,6 +35,7 @@ def told(client_of, assessor, collection, battle):
             "battle_id": battle.pk,
             "form": "csv",
             "question_id": 1,
+            "job_id": 1,
             "side": "left",
         }
         texts = []

@@ -262,7 +262,7 @@ def test_a_nugget_is_no_duplicate_of_a_question(asked, says, bank, topic):
     add_item(bank, topic, kind=ItemKind.NUGGET, text=PIGMENT, by=None)
     says(f'["{PIGMENT}"]')
     work_on("drafts", asked.pk)
-    assert selectors.inbox(bank, topic).near == []
+    assert selectors.inbox(bank, topic).marked == []
 
 
 def test_the_inbox_asks_few_queries(drafts, bank, topic, django_assert_num_queries):

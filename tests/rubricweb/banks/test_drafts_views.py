@@ -104,7 +104,7 @@ def test_the_bank_page_shows_the_inbox_and_the_form(client_of, bank, topic, draf
     assert "similar to: When does chlorophyll break down?" in html
     assert "by tiny, prompt TrecDlQuestions@1" in html
     assert "Accept all (2)" in html
-    assert "and the near-duplicate" in html
+    assert "and the marked one" in html
     assert 'href="#drafting">Draft with a model</a>' in html[html.index("item-finder") :], "no menu hides it"
     assert "This collection's grader, Lexical baseline (no model), cannot write drafts." in html
     assert "Draft with a model" not in markup(client_of(viewer).get(place("topic", bank, topic)))
@@ -277,7 +277,7 @@ def test_a_refreshed_inbox_says_what_came(client_of, bank, topic, asked, drafts,
     assert "data-announced" not in decided  # the toast says it
 
 
-@pytest.mark.parametrize(("more", "accepted"), [({}, TEXTS[:2]), ({"near": "1"}, TEXTS)])
+@pytest.mark.parametrize(("more", "accepted"), [({}, TEXTS[:2]), ({"marked": "1"}, TEXTS)])
 def test_accepting_all_leaves_near_duplicates_unless_chosen(
     client_of, bank, topic, drafts, developer, more, accepted
 ):
@@ -290,7 +290,7 @@ def test_accepting_all_leaves_near_duplicates_unless_chosen(
 def test_together_decides_only_about_what_was_seen(client_of, bank, topic, drafts, developer):
     client, seen = client_of(developer), {"seen": [drafts[0].pk]}
     banks.add_item(bank, topic, kind=ItemKind.QUESTION, text=PIGMENT, by=developer)
-    html = markup(client.post(place("drafts-accept", bank, topic), seen | {"near": "1"}, **HTMX))
+    html = markup(client.post(place("drafts-accept", bank, topic), seen | {"marked": "1"}, **HTMX))
     assert "0 drafts accepted." in html
     assert "1 draft not accepted: the rubric already asks this, or somebody else decided." in html
     assert client.post(place("drafts-reject", bank, topic), seen).status_code == 302

@@ -18,7 +18,7 @@ WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
         arena-battles arena-board arena-votes calibration-card calibration-cards calls events
-        flag graded invitations made-run made-runs members step submission-file
+        flag graded invitations made-run made-runs members rationales step submission-file
         support-answer-labels support-labels support-model-labels support-next webhook
         webhook-messages webhooks
     """,

@@ -8,12 +8,14 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.banks import drafting
-from rubricweb.banks.draft_models import Draft, DraftRequest
+from rubricweb.banks.draft_jobs import live_job, seconds_a_place
+from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest
 from rubricweb.corpus.models import OfficialScore
-from rubricweb.editor.start import seconds_a_topic, start_of, under_way
+from rubricweb.editor.start import start_of
+from rubricweb.jobs import steering
+from rubricweb.jobs.worker import work_on
 from tests.factories import BankFactory, ItemFactory, TopicFactory
-from tests.rubricweb.jobs.working import claim
+from tests.rubricweb.banks.conftest import Scripted
 from tests.rubricweb.markup import markup
 
 MODEL = "hf_seq2seq|google/flan-t5-large"
@@ -36,7 +38,20 @@ def page_of(client, collection) -> str:
 
 def begin(client, collection, **more):
     address = reverse("editor:draft-all", args=[collection.slug])
-    return client.post(address, {"kind": "question", "model": MODEL} | more)
+    return client.post(address, {"kind": "question", "model": MODEL, "most_calls": "99"} | more)
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """`work(n)`: a worker does the first n chunks that wait, by a model that writes one question."""
+    llm = Scripted('["Which pigment?"]')
+    monkeypatch.setattr(steering, "text_model", lambda *_, **__: llm)
+
+    def do(count: int = 99) -> None:
+        for chunk in DraftChunk.objects.filter(state="queued").order_by("pk")[:count]:
+            work_on("drafting", chunk.pk)
+
+    return do
 
 
 def test_topics_without_a_bank_are_seen_at_once(client_of, developer, viewer, collection, topics):
@@ -68,60 +83,78 @@ def test_drafting_for_all_topics_begins_a_bank(client_of, developer, collection,
     answer = begin(client_of(developer), collection)
     bank = collection.banks.get()
     assert answer.url == f"/collections/{collection.slug}/editor/drafts/?bank={bank.pk}"
-    asked = DraftRequest.objects.order_by("pk")
-    assert [row.topic for row in asked] == topics
-    assert {(row.backend, row.llm, row.by) for row in asked} == {(*MODEL.split("|"), developer)}
+    job = DraftJob.objects.get()
+    assert [chunk.topic for chunk in job.chunks.all()] == topics
+    assert (job.backend, job.llm, job.by, job.most_calls) == (*MODEL.split("|"), developer, 99)
     html = " ".join(markup(client_of(developer).get(answer.url, follow=True)).split())
     assert "<strong>0 of 3</strong>" in html
     assert "Cancel" in html
     begin(client_of(developer), collection)
-    assert DraftRequest.objects.count() == 3, "topics that are being asked about are not asked about again"
+    assert DraftJob.objects.count() == 1, "topics that are being asked about are not asked about again"
 
 
-def test_one_topic_is_tried_first_and_measured(client_of, developer, collection, topics):
-    begin(client_of(developer), collection, only="1")
-    request = DraftRequest.objects.get()
-    drafting.keep_drafts(
-        claim(request), drafting.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
-    )
+def test_one_topic_is_tried_first_and_measured(client_of, developer, collection, topics, work):
+    begin(client_of(developer), collection, only="1", most_calls="")
+    work()
     now = timezone.now()
     DraftRequest.objects.update(queued_at=now - timedelta(seconds=60), ended_at=now)
-    assert seconds_a_topic(*MODEL.split("|")) == 60
-    start = start_of(collection, collection.banks.get())
-    assert [topic.query_id for topic in start.topics] == ["t2", "t3"]
-    assert (start.n_lacking, start.n_topics) == (3, 3)
+    assert seconds_a_place(*MODEL.split("|")) == 60
+    start = start_of(collection, collection.banks.get(), {"kind": "question", "model": MODEL})
+    assert [place.topic.query_id for place in start.lacking.places] == ["t2", "t3"]
+    assert (start.lacking.without_items, start.lacking.total) == (3, 3)
+    assert start.price.seconds == pytest.approx((84, 180))
 
 
-def test_what_was_asked_together_is_one_job(client_of, developer, collection, topics):
+def test_a_job_says_how_far_it_is_and_is_steered(client_of, developer, collection, topics, work):
     begin(client_of(developer), collection)
-    first = DraftRequest.objects.order_by("pk").first()
-    drafting.keep_drafts(
-        claim(first), drafting.generation.Drafts(("Which pigment?",), "", first.prompt_id, 1)
-    )
-    progress = under_way(collection.banks.get())
-    assert (progress.done, progress.total) == (1, 3)
+    work(1)
+    client, bank, job = client_of(developer), collection.banks.get(), DraftJob.objects.get()
     parts = {"HX-Request": "true", "HX-Target": "start"}
     page = reverse("editor:review-drafts", args=[collection.slug])
-    part = " ".join(markup(client_of(developer).get(page, headers=parts)).split())
+    part = " ".join(markup(client.get(page, headers=parts)).split())
     assert part.startswith('<section id="start"')
     assert "<strong>1 of 3</strong>" in part
-    stop = reverse("editor:draft-stop", args=[collection.slug])
-    assert client_of(developer).post(stop).status_code == 302
-    assert under_way(collection.banks.get()) is None
+    assert client.post(reverse("editor:draft-steer", args=[bank.pk, job.pk, "pause"])).status_code == 302
+    assert "Change limits" in markup(client.get(page, headers=parts))
+    limits = reverse("editor:draft-limits", args=[bank.pk, job.pk])
+    client.post(limits, {"most_calls": "7"})
+    assert DraftJob.objects.get().most_calls == 7
+    client.post(reverse("editor:draft-steer", args=[bank.pk, job.pk, "cancel"]))
+    assert live_job(bank) is None
     assert Draft.objects.count() == 1
+
+
+def test_limits_are_asked_for_and_another_model_has_its_own_price(
+    client_of, developer, collection, topics, settings
+):
+    settings.OPENAI_BASE_URL, settings.PRICES = "http://127.0.0.1:9/v1", {}
+    client, parts = client_of(developer), {"HX-Request": "true", "HX-Target": "start"}
+    page = reverse("editor:review-drafts", args=[collection.slug])
+    served = next(
+        name for name in start_of(collection, None).form.fields["model"].choices if "openai" in name[0]
+    )
+    part = markup(client.get(page, {"kind": "nugget", "model": served[0]}, headers=parts))
+    assert "Draft 10 nuggets for" in " ".join(part.split())
+    assert "No price is set for this model." in part
+    refused = client.post(
+        reverse("editor:draft-all", args=[collection.slug]),
+        {"kind": "nugget", "model": served[0], "most_calls": "0"},
+        headers=parts,
+    )
+    assert refused.status_code == 422
+    assert "greater than or equal to 1" in markup(refused)
+    assert not DraftJob.objects.exists()
 
 
 def test_only_editors_of_the_bank_may_ask(client_of, viewer, assessor, outsider, collection, topics):
     for person, status in ((viewer, 403), (assessor, 403), (outsider, 404)):
         assert begin(client_of(person), collection).status_code == status
-        stop = reverse("editor:draft-stop", args=[collection.slug])
-        assert client_of(person).post(stop).status_code == status
     assert not collection.banks.exists()
 
 
 def test_a_model_that_is_not_offered_is_refused(client_of, developer, collection, topics):
     begin(client_of(developer), collection, model="hf_causal|https://elsewhere")
-    assert not DraftRequest.objects.exists()
+    assert not DraftJob.objects.exists()
 
 
 def test_a_bank_with_items_for_each_topic_has_no_start(client_of, developer, collection, topics):
@@ -132,11 +165,9 @@ def test_a_bank_with_items_for_each_topic_has_no_start(client_of, developer, col
     assert "no questions yet" not in page_of(client_of(developer), collection)
 
 
-def test_review_goes_from_topic_to_topic(client_of, developer, collection, topics):
+def test_review_goes_from_topic_to_topic(client_of, developer, collection, topics, work):
     begin(client_of(developer), collection)
-    for request in DraftRequest.objects.all():
-        texts = (f"What of {request.topic.query_id}?",)
-        drafting.keep_drafts(claim(request), drafting.generation.Drafts(texts, "", request.prompt_id, 1))
+    work()
     client, bank = client_of(developer), collection.banks.get()
     page = client.get(reverse("editor:review-drafts", args=[collection.slug]), follow=True)
     html = " ".join(markup(page).split())
@@ -149,12 +180,10 @@ def test_review_goes_from_topic_to_topic(client_of, developer, collection, topic
     assert "Next topic: t2" in fresh
 
 
-def test_an_accepted_draft_can_be_taken_back(client_of, developer, collection, topics):
+def test_an_accepted_draft_can_be_taken_back(client_of, developer, collection, topics, work):
     begin(client_of(developer), collection, only="1")
+    work()
     request = DraftRequest.objects.get()
-    drafting.keep_drafts(
-        claim(request), drafting.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
-    )
     client, draft = client_of(developer), Draft.objects.get()
     client.post(reverse("editor:draft-accept", args=[request.bank_id, draft.pk]))
     reopen = reverse("editor:drafts-reopen", args=[request.bank_id, request.topic_id])

@@ -40,6 +40,8 @@ BUILT = {
     "arena.Question",
     "banks.BankVersion",
     "banks.Draft",
+    "banks.DraftChunk",
+    "banks.DraftJob",
     "banks.DraftRequest",
     "banks.ImportanceSuggestion",
     "banks.ItemChange",

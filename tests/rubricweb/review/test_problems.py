@@ -11,7 +11,7 @@ from rubricweb.corpus.models import Judgment
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Flag, Subject
-from tests.factories import BankFactory, ItemFactory, PassageFactory, grade
+from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, grade
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
 
@@ -62,10 +62,40 @@ def test_the_list_has_every_kind_and_counts_them(client_of, viewer, autumn):
     assert "1 relevant passage is not graded yet" in " ".join(html.split())
     assert [(kind, count) for kind, _, count in page.context["kinds"]] == [
         ("misleading", 1),
+        ("weak", 0),
         ("uncovered", 1),
         ("same", 0),
         ("copies", 0),
     ]
+
+
+def test_a_weak_item_is_listed_with_its_evidence_and_set_aside(client_of, developer, autumn):
+    item = ItemFactory(bank=autumn.bank, topic=autumn.topic, text="Why do leaves turn red, and when?")
+    client, key = client_of(developer), f"weak-{item.pk}"
+    page = client.get(PAGE, {"kind": "weak"})
+    assert keys(page) == [key]
+    html = " ".join(markup(client.get(PAGE, {"kind": "weak", "problem": key})).split())
+    assert "“Why do leaves turn red” | “and when?”" in html
+    editor = markup(client.get(f"/review/banks/{autumn.bank.pk}/topics/{autumn.topic.pk}/?view=bank"))
+    assert f"problem=weak-{item.pk}" in editor
+    client.post(PAGE, {"problem": key, "deed": "aside", "reason": "Both belong together."})
+    assert keys(client.get(PAGE, {"kind": "weak"})) == []
+    assert Flag.objects.get(item=item).kind == "unclear"
+
+
+def test_an_item_that_the_whole_pool_covers_is_weak(client_of, viewer, autumn):
+    for number in range(12):
+        passage = PassageFactory(collection=autumn.collection, doc_id=f"x{number}")
+        PooledFactory(topic=autumn.topic, passage=passage)
+        grade(autumn.config, autumn.items[1], passage, 5)
+    autumn.collection.stamp += 1
+    autumn.collection.save()
+    [row] = [
+        row for row in client_of(viewer).get(PAGE, {"kind": "weak"}).context["rows"]
+        if row.problem.finding.item.pk == autumn.items[1].pk
+    ]  # fmt: skip
+    [mark] = row.problem.finding.marks
+    assert mark.fault == "covered at random"
 
 
 def test_the_list_is_ordered_by_what_moves_the_board(client_of, viewer, autumn):
