@@ -13,6 +13,7 @@ PROGRAM = "rubricweb"
 VERBS: dict[str, dict[str, str]] = {
     "Run a server": {
         "demo": "start everything with the demo collection",
+        "migrate": "bring the database up to this version",
         "doctor": "say what is missing or wrong on this machine",
         "worker": "do queued work until stopped",
         "archive": "write a whole collection as one file",
@@ -79,7 +80,7 @@ USAGE = f"""\
 usage: {PROGRAM} VERB ...
 
   {PROGRAM} VERB --help            what a verb takes
-  {PROGRAM} manage COMMAND ...     a command of Django: migrate, createsuperuser, collectstatic
+  {PROGRAM} manage COMMAND ...     a command of Django: createsuperuser, collectstatic
   {PROGRAM} completion SHELL       a script with which bash, zsh, fish or tcsh completes them
   {PROGRAM} --version              the version"""
 

@@ -294,10 +294,7 @@ class GeneratorOptions(ModelOptions):
     """Further options of models that write text."""
 
     max_input_tokens: int = option(
-        512,
-        "Longest prompt, in tokens; the passage is cut to fit.",
-        lowest=16,
-        highest=_HIGHEST_TOKENS,
+        512, "Longest prompt, in tokens; the passage is cut to fit.", lowest=16, highest=_HIGHEST_TOKENS
     )
     max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=_MOST_NEW_TOKENS)
     constrained: bool = option(False, f"{_LIKELIEST}.", fits=_asks_number)

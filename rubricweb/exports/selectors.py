@@ -221,10 +221,7 @@ ONE_WAY = (
         ("arena:board-file csv", "arena:board-file tsv", "arena:board-file json"),
         "The vote board, which is computed from the votes.",
     ),
-    OneWay(
-        ("exports:support qrels",),
-        "Support labels as qrels, which name nobody: import JSON Lines.",
-    ),
+    OneWay(("exports:support qrels",), "Support labels as qrels, which name nobody: import JSON Lines."),
     OneWay(
         ("exports:leaderboard tex", "exports:leaderboard eval.measures.yml"),
         "Leaderboards as LaTeX, and their measures as YAML: import another format.",
@@ -238,10 +235,7 @@ ONE_WAY = (
         ),
         "Listings of the Workbench, which are written for people.",
     ),
-    OneWay(
-        ("exports:qrels-losses", "exports:bank-losses"),
-        "Lists of what a file leaves out.",
-    ),
+    OneWay(("exports:qrels-losses", "exports:bank-losses"), "Lists of what a file leaves out."),
     OneWay(
         (
             *("corpus:audit-file csv", "corpus:audit-file tsv"),

@@ -1,16 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import (
-    assessments,
-    banks,
-    corpus,
-    graded,
-    labels,
-    listings,
-    passages,
-    support,
-    views,
-)
+from rubricweb.exports import assessments, banks, corpus, graded, labels, listings, passages, support, views
 
 app_name = "exports"
 urlpatterns = [

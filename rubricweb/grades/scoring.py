@@ -334,11 +334,7 @@ def _label_scores(topic: TopicPool, labels: NDArray[np.int16], measure: MeasureS
 
 
 def _scored(
-    topic: TopicPool,
-    ranked: NDArray[np.int16],
-    judged: NDArray[np.int16],
-    measure: MeasureSpec,
-    level: int,
+    topic: TopicPool, ranked: NDArray[np.int16], judged: NDArray[np.int16], measure: MeasureSpec, level: int
 ) -> Scores:
     return registry.label_scores(
         ranked,

@@ -85,10 +85,7 @@ TABS = (
                 pages=("campaigns:",),
             ),
             Screen(
-                "Decide",
-                "campaigns:decide",
-                roles.TO_DECIDE,
-                "adjudication conflicts assessors overruled",
+                "Decide", "campaigns:decide", roles.TO_DECIDE, "adjudication conflicts assessors overruled"
             ),
             Screen("Verify", "review:verify", keywords="verify grading check right wrong"),
             Screen(

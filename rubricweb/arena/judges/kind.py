@@ -22,13 +22,13 @@ from rubricweb.core import events
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.prompts import options_of_writer
 from rubricweb.jobs import leases, steering
+from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
 from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
-from rubricweb.systems.kind import KeptReplies
 from rubricweb.webhooks import actions as webhooks
 
 WORD_CHARS = 6

@@ -229,7 +229,19 @@ def extractions(collection: Collection, missing: list[Missing], find: Find) -> l
     given = {each.config for each in missing}
     lacking = {source for source in sources.values() if source not in given and can_ask(source)}
     extracting = find(sorted(lacking, key=lambda config: config.pk))
-    return [_needed(collection, each, waiting, sources) for each in extracting]
+    return [
+        _within(
+            collection,
+            extraction,
+            [
+                gap
+                for each in waiting
+                if sources.get(each.config.pk) == extraction.config
+                for gap in each.gaps
+            ],
+        )
+        for extraction in extracting
+    ]
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
@@ -258,14 +270,6 @@ def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) ->
     """Lock the extracting jobs, so that none ends before this transaction does."""
     sources = [source for source in map(source_of, configs) if source]
     list(_live(collection, sources).select_for_update(no_key=True))
-
-
-def _needed(
-    collection: Collection, extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]
-) -> Missing:
-    """Return the cells of an extraction that a verification waits for."""
-    asking = [each for each in waiting if sources.get(each.config.pk) == extraction.config]
-    return _within(collection, extraction, (gap for each in asking for gap in each.gaps))
 
 
 def _shared_out(
