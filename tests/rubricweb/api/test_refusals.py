@@ -89,7 +89,7 @@ NEEDED = {
     Role.VIEWER: {"get *", "post jobs/plan/"},
     Role.ASSESSOR: {
         "post banks/*", "patch banks/*", "get banks/{bank_id}/items/{item_id}/what-if/", "post jobs/",
-        "post ratings/", "post flags/*", "get support/next/", "post support/labels/",
+        "post ratings/", "post flags/*", "get support/next/", "post support/labels/", "post answers/",
     },
     Role.DEVELOPER: {
         "post jobs/{job_id}/{steer}/", "get arena/*", "get graded/", "post calibration/",
