@@ -49,6 +49,18 @@ def find_near_duplicates(
     return [tuple(keys[place] for place in group) for group in index.groups()]
 
 
+def representative(doc_ids: Iterable[str]) -> str:
+    """Return the passage that stands for a group of near-duplicates: the first by its id.
+
+    Pradeep et al. 2024 (section 4) keep one document of each class and give no rule; of the pair in their
+    Table 3 the one with the lower id is kept. Ids are compared as text, so that every database agrees.
+
+    >>> representative(["msmarco_doc_00_995171191#0", "msmarco_doc_00_995170174#0"])
+    'msmarco_doc_00_995170174#0'
+    """
+    return min(doc_ids)
+
+
 def jaccard(first: Shingles, second: Shingles) -> float:
     """Return the share of the shingles of either that both have.
 

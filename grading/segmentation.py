@@ -82,6 +82,16 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+def sentences_of(text: str) -> list[str]:
+    r"""Return the sentences of a text with the white space after them, so that paragraphs can be told.
+
+    >>> sentences_of("The moon pulls.\n\nThe sun helps.")
+    ['The moon pulls.\n\n', 'The sun helps.']
+    """
+    starts = [start for start, _ in sentence_spans(text)]
+    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
 def _is_abbreviation(text: str, end: re.Match[str]) -> bool:
     """Return whether the full stop belongs to an abbreviation, an initial, or a number that begins a line."""
     if end[0] != ".":

@@ -13,6 +13,7 @@ PROGRAM = "rubricweb"
 VERBS: dict[str, dict[str, str]] = {
     "Run a server": {
         "demo": "start everything with the demo collection",
+        "migrate": "bring the database up to this version",
         "doctor": "say what is missing or wrong on this machine",
         "worker": "do queued work until stopped",
         "archive": "write a whole collection as one file",
@@ -32,6 +33,7 @@ VERBS: dict[str, dict[str, str]] = {
         "make_run": "make a run: search, rerank, answer",
         "whole_answers": "add a run of the whole answers of another",
         "pool": "pool judged passages and first ranks",
+        "topic_attributes": "have a model score what the topics are like",
         "sample_topics": "draw topics that differ most",
         "find_near_duplicates": "mark passages that are nearly the same",
     },
@@ -43,6 +45,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Grade": {
         "grade": "grade what is missing with one grader",
         "graders": "list who graded, with which prompt, how much",
+        "check_rationales": "say how often graders make up reasons",
         "open_campaign": "hand out pairs to people to rate",
         "draft_rubric": "have a model draft for all topics without items",
         "secret_items": "list or change the secret items of a rubric",
@@ -51,6 +54,7 @@ VERBS: dict[str, dict[str, str]] = {
         "leaderboard": "print a board and what it stands on",
         "compare_runs": "say how two runs differ, and how surely",
         "publish_board": "print a link with which anybody reads a board",
+        "judge_battles": "ask a language model for votes on pairs of answers",
         "meta_evaluate": "correlate boards with official leaderboards",
         "agreement": "print tables of agreement with kappa",
     },
@@ -63,6 +67,7 @@ VERBS: dict[str, dict[str, str]] = {
         "export_bank": "a rubric in any dialect",
         "export_run": "a run's answers or its ranking",
         "export_topics": "the topics in any format",
+        "export_passages": "the passages, or one of each group of near-duplicates",
         "export_support": "labels of support, scores, ranks, agreement",
         "export_assessments": "assessments of reports, as DRAGUN has them",
         "export_battles": "votes as battles of an arena",
@@ -75,7 +80,7 @@ USAGE = f"""\
 usage: {PROGRAM} VERB ...
 
   {PROGRAM} VERB --help            what a verb takes
-  {PROGRAM} manage COMMAND ...     a command of Django: migrate, createsuperuser, collectstatic
+  {PROGRAM} manage COMMAND ...     a command of Django: createsuperuser, collectstatic
   {PROGRAM} completion SHELL       a script with which bash, zsh, fish or tcsh completes them
   {PROGRAM} --version              the version"""
 

@@ -11,8 +11,7 @@ from environs import Env, validate
 from rubricweb.core import production
 from rubricweb.core.servers import default_redis_url
 
-# Before torch is loaded: its threads would otherwise spin while they wait for each other, which beside
-# another busy process takes ten times as long.
+# Before torch is loaded: its threads would otherwise spin, ten times as slow beside another busy process.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
@@ -96,6 +95,7 @@ INSTALLED_APPS = [
 # What rooms give to rooms below them, by dotted path: imported on first use.
 KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
+    "rubricweb.corpus.attribute_jobs.AttributeScores",
     "rubricweb.webhooks.kind.Deliveries",
     "rubricweb.banks.kind.Drafting",
     "rubricweb.banks.kind.CollectionDrafting",
@@ -107,6 +107,7 @@ KINDS_OF_WORK = [
     "rubricweb.support.kind.SupportLabels",
     "rubricweb.leaderboards.kind.BoardWatches",
     "rubricweb.arena.kind.FreshAnswers",
+    "rubricweb.arena.judges.kind.PairVotes",
     "rubricweb.releases.kind.ReleaseKind",
     "rubricweb.archives.kind.Archives",
     "rubricweb.archives.kind.Deletions",
@@ -114,12 +115,14 @@ KINDS_OF_WORK = [
 ]
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
+    "rubricweb.corpus.attribute_jobs.LISTING",
     "rubricweb.banks.kind.LISTING",
     "rubricweb.banks.kind.JOBS",
     "rubricweb.imports.kind.LISTING",
     "rubricweb.systems.kind.LISTING",
     "rubricweb.support.kind.LISTING",
     "rubricweb.arena.kind.LISTING",
+    "rubricweb.arena.judges.kind.LISTING",
     "rubricweb.releases.kind.LISTING",
     "rubricweb.archives.kind.LISTING",
 ]
@@ -145,7 +148,6 @@ KEPT_REPLIES = ["rubricweb.grades.replies.rated_cells", "rubricweb.review.flags.
 """Rules for cells whose replies are never dropped."""
 ON_LEAVING = ["rubricweb.archives.actions.give_back"]
 """Functions that give back what a person held, called with the person and the collection, or None for all."""
-
 MIDDLEWARE = [
     "rubricweb.core.middleware.Streaming",
     "rubricweb.jobs.probes.Probes",

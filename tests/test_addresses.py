@@ -20,7 +20,9 @@ OF_THE_ROOT = {
         f"{COLLECTION}work/",
         f"{COLLECTION}results/",
     },
-    "corpus": {f"{COLLECTION}{page}/" for page in ("audit", "events", "people", "runs", "settings")},
+    "corpus": {
+        f"{COLLECTION}{page}/" for page in ("attributes", "audit", "events", "people", "runs", "settings")
+    },
     "core": {"patterns/"},
 }
 """The pages of a site and of a collection themselves, by the room that serves them."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from django.core.management import call_command
 from honcho.environ import parse_procfile
 from prometheus_client import generate_latest
 
@@ -17,6 +20,8 @@ from rubricweb import __version__
 from rubricweb.core import telemetry
 from rubricweb.jobs import probes, queue
 from rubricweb.jobs.models import Job
+from rubricweb.leaderboards.models import PublicBoard
+from tests.factories import gradable, grade, lexical_config, ranked
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCKER = ROOT / "docker"
@@ -94,3 +99,25 @@ def test_alarms_watch_figures_that_there_are(redis_server):
     watched = {name.removesuffix("_bucket") for name in re.findall(r"rubricweb_\w+", alarms)}
     assert len(watched) > 4
     assert watched <= given
+
+
+@pytest.mark.django_db
+def test_the_nightly_service_freezes_a_board_under_its_date(collection):
+    bank = gradable(collection, topics=1, passages=2, items=1)
+    passages = [row.passage for row in collection.topics.get().pool.all()]
+    for passage in passages:
+        grade(lexical_config(), bank.items.get(), passage, 4)
+    ranked(collection.topics.get(), {"alpha": [passage.doc_id for passage in passages]})
+    unit = (DOCKER / "systemd" / "rubricweb-nightly@.service").read_text(encoding="utf-8")
+    commands = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+    settings = {"PROMPT": "LexicalBaseline", "LLM": "lexical"}
+    assert "PROMPT=LexicalBaseline, LLM=lexical" in unit
+    for command in commands:
+        text = command.replace("%i", collection.slug).replace("%%", "%")
+        shell = shlex.split(text)[-1].removeprefix("exec ") if text.startswith("/bin/sh") else text
+        shell = shell.replace("/srv/rubricweb/.venv/bin/rubricweb", "printf '%s\\n'")
+        printed = subprocess.run(["/bin/sh", "-c", shell], env=settings, capture_output=True, check=True)
+        call_command(*printed.stdout.decode().rstrip("\n").split("\n"))
+    board = PublicBoard.objects.get()
+    assert re.fullmatch(r"Board of \d{4}-\d\d-\d\d", board.title)
+    assert "alpha" in str(board.frozen["rows"])

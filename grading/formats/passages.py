@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,12 +16,18 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample, recognise_among, record_lines, tsv_formats
 from grading.formats.json_lines import decode, real
 from grading.formats.reading import lines, write_lines
+from grading.segmentation import segments
 
 ID_KEYS = ("id", "docid", "doc_id")
 TEXT_KEYS = ("text", "segment", "contents", "body")
 """Names of the text: ours and AutoJudge's, of MS MARCO segments, Anserini, and MS MARCO documents."""
 _DETAILS = ("title", "url", "headings")
-_PASSAGE = "{id, docid or doc_id, text, segment, contents or body, title?, url?, headings?}"
+PLACES = ("start_char", "end_char")
+"""Where a segment begins and ends in its document, in characters from 0, as MS MARCO V2.1 names them."""
+LAST_PLACE = 2**31 - 1
+_PASSAGE = (
+    "{id, docid or doc_id, text, segment, contents or body, title?, url?, headings?, start_char?, end_char?}"
+)
 _REQUEST = '{"query": {"qid", "text"}, "candidates": [{"docid", "score", "doc": {"segment" or "contents"}}]}'
 _TSV = "lines of passage id<TAB>text"
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -37,6 +44,9 @@ class PassageEntry:
     title: str = ""
     url: str = ""
     headings: str = ""
+    start_char: int | None = None
+    """The first character of a segment in its document, from 0; `end_char` is the one after its last."""
+    end_char: int | None = None
     query_id: str | None = None
     query_text: str = ""
     rank: int | None = None
@@ -92,7 +102,7 @@ def _placed(path: Path, line: int, parse: Callable[..., Parsed], *values: object
 
 
 def _of_object(raw: _Json, line: int) -> PassageEntry:
-    return PassageEntry(_id(raw), _text(raw), **_details(raw), foreign=raw, line=line)
+    return PassageEntry(_id(raw), _text(raw), **_details(raw), **_places(raw), foreign=raw, line=line)
 
 
 def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
@@ -139,6 +149,7 @@ def _candidate(raw: object, query: tuple[str, str, int], line: int) -> PassageEn
         _id(raw),
         _text(doc),
         **_details(doc),
+        **_places(doc),
         score=None if stated is None else real(stated, what="score"),
         foreign=raw,
         **place,
@@ -178,9 +189,66 @@ def _details(raw: _Json) -> dict[str, Any]:
     return details
 
 
+def _places(raw: _Json) -> dict[str, Any]:
+    """Return start and end of a segment, None where the object does not say."""
+    places: dict[str, Any] = {}
+    for key in PLACES:
+        value = raw.get(key)
+        is_place = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_PLACE
+        if value is not None and not is_place:
+            raise BadFormat(f"{key} is {value!r}, expected a number of characters from 0 to {LAST_PLACE}")
+        places[key] = value
+    start, end = places["start_char"], places["end_char"]
+    if start is not None and end is not None and end < start:
+        raise BadFormat(f"end_char {end} lies before start_char {start}, expected the end behind the start")
+    return places
+
+
+def segmented(documents: Iterable[PassageEntry]) -> Iterator[PassageEntry]:
+    """Cut documents into windows of sentences, each a passage with its place in the document's text."""
+    for document in documents:
+        offset = document.start_char or 0
+        for segment in segments(document.doc_id, document.text):
+            yield replace(
+                document,
+                doc_id=segment.doc_id,
+                text=segment.text,
+                start_char=offset + segment.start,
+                end_char=offset + segment.end,
+                foreign=None,
+            )
+
+
+def unread_fields(entry: PassageEntry) -> list[str]:
+    """Return the fields of a passage's own object that an entry has no place for; none of candidates.
+
+    >>> raw = {"docid": "d1", "segment": "a text", "start_char": 0, "language": "en"}
+    >>> unread_fields(PassageEntry("d1", "a text", start_char=0, foreign=raw))
+    ['language']
+    """
+    if entry.foreign is None or entry.query_id is not None:
+        return []
+    raw = entry.foreign
+    text_key = next((key for key in TEXT_KEYS if key in raw), "")
+    read = {next((key for key in ID_KEYS if key in raw), ""), text_key, *_DETAILS, *PLACES}
+    return [key for key in raw if key not in read]
+
+
+def counting_unread(entries: Iterable[PassageEntry], unread: Counter[str]) -> Iterator[PassageEntry]:
+    """Yield the entries, and count by name the fields that `unread_fields` lists."""
+    for entry in entries:
+        unread.update(unread_fields(entry))
+        yield entry
+
+
 def write_passages(path: Path, passages: Iterable[PassageEntry]) -> None:
     """Write a JSON object a line, each as it was read with what has changed since."""
     write_lines(path, (msgspec.json.encode(_object(entry)) for entry in passages))
+
+
+def passage_lines(passages: Iterable[PassageEntry]) -> Iterator[bytes]:
+    """Yield the lines that `write_passages` writes, with their line ends."""
+    return (msgspec.json.encode(_object(entry)) + b"\n" for entry in passages)
 
 
 def _object(entry: PassageEntry) -> dict[str, object]:
@@ -190,7 +258,10 @@ def _object(entry: PassageEntry) -> dict[str, object]:
         raw = {"id": entry.doc_id, "text": entry.text}
     now = dict(zip(_DETAILS, (entry.title, entry.url, entry.headings), strict=True))
     before = _details(raw)
-    return raw | {key: value for key, value in now.items() if value != before[key]}
+    changed: dict[str, object] = {key: value for key, value in now.items() if value != before[key]}
+    places = dict(zip(PLACES, (entry.start_char, entry.end_char), strict=True))
+    read = _places(raw)
+    return raw | changed | {key: value for key, value in places.items() if value != read[key]}
 
 
 def _write_requests(path: Path, passages: Iterable[PassageEntry]) -> None:
@@ -213,6 +284,7 @@ def _candidate_object(entry: PassageEntry) -> Mapping[str, object]:
     if entry.foreign is not None and entry.query_id is not None:
         return entry.foreign
     details = {key: value for key in _DETAILS if (value := getattr(entry, key))}
+    details |= {key: value for key in PLACES if (value := getattr(entry, key)) is not None}
     return {"docid": entry.doc_id, "score": entry.score, "doc": {"contents": entry.text, **details}}
 
 

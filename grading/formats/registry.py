@@ -29,6 +29,8 @@ from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
 from grading.formats.ragdoll_battles import RAGDOLL_BATTLES
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
 from grading.formats.responses.conversion import FORMATS as RESPONSES
+from grading.formats.responses.langfuse import LANGFUSE
+from grading.formats.responses.otel import OTEL
 from grading.formats.support_judgments import JUDGED_PLACES
 from grading.formats.support_labels import LABELLED_ANSWERS
 
@@ -39,6 +41,8 @@ FORMATS: tuple[Format, ...] = (
     *banks.FORMATS,
     *trec.FORMATS,
     *RESPONSES,
+    OTEL,
+    LANGFUSE,
     UMBRELA,
     NUGGET_GRADES,
     ARGILLA,

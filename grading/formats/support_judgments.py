@@ -1,9 +1,11 @@
 """Labels of support as RAGDoll's judge leaves them, `judgments.parsed.jsonl`: a line a citation.
 
 `{status, support_label, raw_output, metadata: {run_id, topic_id or narrative_id, sentence_index,
-citation_index}}`, where the metadata may stand under `source`. The places count from 0, and the file has
-neither sentences nor documents: they are those of the run's answer. `FS` is full support, `PS` partial, `NS`
-none; a line that is not `completed`, or has no label, is a failed label.
+citation_index, docid}}`, where the metadata may stand under `source`. The places count from 0 (in RAGDoll's
+README, "Support", and its `support/stages.py`, which enumerates the sentences of the answer and their
+citations; read at castorini/RAGDoll@1f06719). Sentences and citations are those of the run's answer; a
+`docid` must be the document that it cites there. `FS` is full support, `PS` partial, `NS` none; a line that
+is not `completed`, or has no label, is a failed label.
 """
 
 from __future__ import annotations
@@ -25,42 +27,48 @@ INDEXES = ("sentence_index", "citation_index")
 _SHAPE = "an object with status, support_label and metadata"
 MOST = 10_000
 """No answer has so many sentences, and no sentence so many citations."""
-Places = dict[tuple[int, int], int]
+Places = dict[tuple[int, int], tuple[int, str]]
+"""By sentence and citation: the label, and the document; empty where the line names none."""
 
 
 def read_judged_places(path: Path) -> Iterator[AnswerLabels]:
     """Yield the answers in the order of their first lines, without texts: MISSING where no line is.
+
+    A reference is empty where the line names no document.
 
     Raises `BadFormat` with file and line for an unknown label, and for a place that is judged twice.
     """
     answers: dict[tuple[str, str], tuple[int, Places]] = {}
     for number, text in lines(path):
         try:
-            key, place, label = _judgment(json_object(text, shape=_SHAPE))
+            key, place, judged = _judgment(json_object(text, shape=_SHAPE))
             _, places = answers.setdefault(key, (number, {}))
             if place in places:
                 at = f"sentence {place[0]}, citation {place[1]} of run {key[0]} on topic {key[1]}"
                 raise BadFormat(f"{at} is judged twice, expected one line a citation")
         except BadFormat as error:
             raise BadFormat(error.problem, file=path.name, line=number) from error
-        places[place] = label
+        places[place] = judged
     for (run_tag, query_id), (number, places) in answers.items():
         yield AnswerLabels(run_tag, query_id, _sentences(places), line=number, has_texts=False)
 
 
 def _sentences(places: Places) -> tuple[SentenceLabels, ...]:
-    rows = [[MISSING] * _count(places, sentence) for sentence in range(max(s for s, _ in places) + 1)]
-    for (sentence, citation), label in places.items():
-        rows[sentence][citation] = label
-    return tuple(SentenceLabels("", ("",) * len(row), tuple(row)) for row in rows)
+    rows = [[(MISSING, "")] * _count(places, sentence) for sentence in range(max(s for s, _ in places) + 1)]
+    for (sentence, citation), judged in places.items():
+        rows[sentence][citation] = judged
+    return tuple(
+        SentenceLabels("", tuple(doc_id for _, doc_id in row), tuple(label for label, _ in row))
+        for row in rows
+    )
 
 
 def _count(places: Places, sentence: int) -> int:
     return max((citation + 1 for of, citation in places if of == sentence), default=0)
 
 
-def _judgment(raw: JsonDict) -> tuple[tuple[str, str], tuple[int, int], int]:
-    """Return (run, topic), (sentence, citation) and the label."""
+def _judgment(raw: JsonDict) -> tuple[tuple[str, str], tuple[int, int], tuple[int, str]]:
+    """Return (run, topic), (sentence, citation), and the label with its document."""
     if not isinstance(raw.get("status"), str):
         raise BadFormat(f"status is {in_words(raw.get('status'))}, expected {COMPLETED} or another word")
     source = _source(raw)
@@ -68,13 +76,14 @@ def _judgment(raw: JsonDict) -> tuple[tuple[str, str], tuple[int, int], int]:
     if not ids or len(set(ids)) > 1:
         raise BadFormat(f"metadata names the topics {', '.join(ids) or 'none'}, expected one topic_id")
     sentence, citation = (_index(source, key) for key in INDEXES)
+    doc_id = _id(source, "docid") if source.get("docid") is not None else ""
     label = raw.get("support_label")
     if raw["status"] != COMPLETED or label is None:
-        return (_id(source, "run_id"), ids[0]), (sentence, citation), FAILED
+        return (_id(source, "run_id"), ids[0]), (sentence, citation), (FAILED, doc_id)
     if not isinstance(label, str) or label not in LABELS:
         given = label if isinstance(label, str) else in_words(label)
         raise BadFormat(f"support_label is {given}, expected {', '.join(LABELS)}")
-    return (_id(source, "run_id"), ids[0]), (sentence, citation), LABELS[label]
+    return (_id(source, "run_id"), ids[0]), (sentence, citation), (LABELS[label], doc_id)
 
 
 def _source(raw: JsonDict) -> JsonDict:

@@ -294,10 +294,7 @@ class GeneratorOptions(ModelOptions):
     """Further options of models that write text."""
 
     max_input_tokens: int = option(
-        512,
-        "Longest prompt, in tokens; the passage is cut to fit.",
-        lowest=16,
-        highest=_HIGHEST_TOKENS,
+        512, "Longest prompt, in tokens; the passage is cut to fit.", lowest=16, highest=_HIGHEST_TOKENS
     )
     max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=_MOST_NEW_TOKENS)
     constrained: bool = option(False, f"{_LIKELIEST}.", fits=_asks_number)
@@ -356,8 +353,9 @@ class ReplyOptions(Options):
     )
     constrained: bool = option(
         False,
-        "The likeliest rating of the scale counts: a server that can (vLLM) lets the model write nothing "
-        "else, of others the log-probabilities say it. For prompts whose reply is a number, or yes or no.",
+        "The likeliest rating of the scale counts: a server that can (vLLM, llama.cpp) lets the model write "
+        "nothing else, of others the log-probabilities say it. For prompts whose reply is a number, or yes "
+        "or no.",
         fits=_asks_number,
     )
     on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)

@@ -71,12 +71,7 @@ class GraderSpec:
 
     def fingerprint_of(self, prompt_id: str) -> str:
         """Return the fingerprint with this version of the prompt, which need not be the present one."""
-        meaning = {
-            "backend": self.backend,
-            "llm": self.llm,
-            "prompt": prompt_id,
-            "options": self.frozen,
-        }
+        meaning = {"backend": self.backend, "llm": self.llm, "prompt": prompt_id, "options": self.frozen}
         canonical = json.dumps(meaning, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 

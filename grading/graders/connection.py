@@ -30,6 +30,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
     "response_format": {"response_format": ""},
     "structured_outputs": {"structured_outputs": ""},
     "guided_choice": {"guided_choice": ""},
+    "grammar": {"grammar": ""},
     "max_tokens": {"max_tokens": "max_completion_tokens"},
 }
 """What some servers and models refuse, and what they are sent instead; the words come in this order."""
@@ -68,6 +69,7 @@ _MEMORY = re.compile(r"out of memory", re.IGNORECASE)
 _SIZES = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
+        r"request \((?P<asked>\d+) tokens\) exceeds the available context size \((?P<limit>\d+) tokens",
         r"(?P<limit>\d[\d,]*) tokens\b.*?(?P<asked>\d[\d,]*) (?:input |prompt )?tokens",
         r"token count \((?P<asked>\d[\d,]*)\).*?\((?P<limit>\d[\d,]*)\)",
         r"must be <= (?P<limit>\d[\d,]*)\. Given: (?P<asked>\d[\d,]*)",

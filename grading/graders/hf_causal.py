@@ -23,13 +23,7 @@ from grading.graders.backend_options import CausalOptions, Thinking
 from grading.graders.base import GraderSpec, RatedReply, Result, rated, tokens_of_lines
 from grading.graders.completions import chat_template
 from grading.graders.first_step import ReplyScorer, Tokens
-from grading.graders.hf_batches import (
-    EncodedPrompt,
-    GeneratingGrader,
-    batches,
-    by_length,
-    padded,
-)
+from grading.graders.hf_batches import EncodedPrompt, GeneratingGrader, batches, by_length, padded
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
 from grading.graders.replies import ExpectedReply, is_left_open, token_text
 from grading.prompts import ParseRule, Prompt

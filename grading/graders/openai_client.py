@@ -8,6 +8,7 @@ a reply that arrived is never requested again.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 import threading
@@ -67,8 +68,9 @@ class ChatOptions:
         if self.json_mode:
             parameters["response_format"] = {"type": "json_object"}
         if self.choice:
-            # Of vLLM since 0.11 and before, each of which the other versions ignore; OpenAI refuses both.
+            # Of vLLM since 0.11, of vLLM before, of llama.cpp: each ignores the others, OpenAI refuses all.
             parameters |= {"structured_outputs": {"choice": [*self.choice]}, "guided_choice": [*self.choice]}
+            parameters["grammar"] = f"root ::= {' | '.join(map(json.dumps, self.choice))}"
         return parameters | self.thinking.parameters()
 
     def longer(self, tokens: int) -> ChatOptions:

@@ -108,6 +108,8 @@ class Measure:
     short_names: Mapping[str, ShortName] = field(default_factory=dict)
     suggested: tuple[str, ...] = ()
     """The names that forms suggest."""
+    less_is_better: bool = False
+    """The best run has the lowest score."""
     bootstraps_by_topic: bool = True
     """A board's score is a mean over topics: resampled topics give its interval, paired tests its ranks."""
     plugin: str = ""

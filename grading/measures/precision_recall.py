@@ -246,10 +246,7 @@ def _whole_share(topic: LabelledTopic, share: float) -> int:
 
 
 def _at_level(
-    name: str,
-    scores: Callable[[LabelledTopic], Floats],
-    denominator: str,
-    number: NumberInName | None = None,
+    name: str, scores: Callable[[LabelledTopic], Floats], denominator: str, number: NumberInName | None = None
 ) -> LabelMeasure:
     return LabelMeasure(
         name=name, label=name, denominator=denominator, citation=TREC_EVAL, scores=scores, number=number
@@ -263,10 +260,7 @@ RECALL_LEVEL_MEASURES = (
     ),
     _at_level("iprec_at_recall", precision_at_recall, "highest precision from recall X on", RECALL_LEVEL),
     _at_level(
-        "Rprec_mult",
-        precision_at_multiple,
-        "precision at X times the number of relevant passages",
-        MULTIPLE,
+        "Rprec_mult", precision_at_multiple, "precision at X times the number of relevant passages", MULTIPLE
     ),
 )
 

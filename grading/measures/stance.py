@@ -83,6 +83,7 @@ def _measure(stance: Stance, label: str, denominator: str) -> ItemMeasure:
         label=label,
         denominator=denominator,
         citation="TREC DRAGUN 2025 (arXiv 2602.24277)",
+        less_is_better=stance is Stance.CONTRADICTORY,
         scores=scores,
         suggested=(stance.value,),
     )

@@ -165,7 +165,7 @@ def wilson(count: int, n: int, *, z: float = Z) -> ConfidenceInterval:
     share, spread = count / n, z * z / n
     middle = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
-    return ConfidenceInterval(max(0.0, middle - half), min(1.0, middle + half))
+    return ConfidenceInterval(middle - half if count else 0.0, middle + half if count < n else 1.0)
 
 
 class Intervals(NamedTuple):

@@ -1,7 +1,7 @@
 """Correlation of two leaderboards over the runs in both.
 
 Of the order of runs: Spearman and Kendall tau-b (average ranks for ties), and tau-AP, which weighs the top.
-Of their scores: Pearson.
+Of one board's order and the other's scores: tau-GAP. Of the scores of both: Pearson.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.arrays import divide
+from grading.arrays import divide, divide_or_zero
 
 Floats = NDArray[np.float64]
 Board = Mapping[str, float] | Sequence[float] | Floats
@@ -42,12 +42,13 @@ class Coefficient(StrEnum):
     SPEARMAN = "spearman"
     KENDALL = "kendall"
     TAU_AP = "tau_ap"
+    TAU_GAP = "tau_gap"
     PEARSON = "pearson"
 
     @property
     def is_of_order(self) -> bool:
         """Return whether only the order of the runs counts, and not how far apart they are."""
-        return self is not Coefficient.PEARSON
+        return self not in (Coefficient.TAU_GAP, Coefficient.PEARSON)
 
 
 def from_ranks(ranks: Mapping[str, float]) -> dict[str, float]:
@@ -62,7 +63,7 @@ def from_ranks(ranks: Mapping[str, float]) -> dict[str, float]:
 def correlate(first: Board, second: Board, coefficient: Coefficient) -> Correlation:
     """Return the correlation of two boards; void with fewer than 3 runs in both, or when one board ties all.
 
-    Of tau-AP the second board is the official one.
+    Of tau-AP and tau-GAP the second board is the official one.
     """
     x, y = _paired(first, second)
     if reason := _void(x, y):
@@ -102,6 +103,24 @@ def tau_ap(board: Board, official: Board) -> Correlation:
     0.7778
     """
     return correlate(board, official, Coefficient.TAU_AP)
+
+
+def tau_gap(board: Board, official: Board) -> Correlation:
+    """Return the gap-sensitive correlation (Gao and Oard, SIGIR 2015) of `board` with `official`.
+
+    For each place of the board but the first: each run above it is as far from it, on the official board, as
+    their official scores are apart; which share of these gaps lies with runs that belong above it? Mean, then
+    times 2 minus 1. Swapping two runs costs more near the top, and more the further apart they officially
+    are. A place that is officially tied with all above it is left out of the mean. As in auto-judge-evaluate,
+    runs that the board ties keep the order of their tags, or that of the sequences.
+
+    >>> official = {"a": 9, "b": 3, "c": 2, "d": 1}
+    >>> round(tau_gap({"a": 3, "b": 4, "c": 2, "d": 1}, official).value, 4)
+    0.3333
+    >>> round(tau_gap({"a": 4, "b": 3, "c": 1, "d": 2}, official).value, 4)
+    0.9259
+    """
+    return correlate(board, official, Coefficient.TAU_GAP)
 
 
 def pearson(first: Board, second: Board) -> Correlation:
@@ -241,9 +260,25 @@ def _tau_aps(x: Floats, y: Floats) -> Floats:
     return np.asarray(np.where(is_void, np.nan, values))
 
 
+def _tau_gaps(x: Floats, y: Floats) -> Floats:
+    """Return tau-GAP of each row."""
+    order = np.argsort(-x, axis=-1, kind="stable")
+    theirs = np.take_along_axis(y, order, axis=-1)
+    shares, n_places = np.zeros(len(x)), np.zeros(len(x))
+    for place in range(1, x.shape[-1]):
+        ahead = theirs[:, :place] - theirs[:, place, np.newaxis]
+        gaps = np.abs(ahead).sum(axis=-1)
+        shares += divide_or_zero(np.maximum(ahead, 0.0).sum(axis=-1), gaps)
+        n_places += gaps > 0
+    values = 2.0 * divide(shares, n_places) - 1.0
+    is_void = (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
+    return np.asarray(np.where(is_void, np.nan, values))
+
+
 _BY_ROW: Mapping[Coefficient, Callable[[Floats, Floats], Floats]] = {
     Coefficient.SPEARMAN: _spearmans,
     Coefficient.KENDALL: _kendalls,
     Coefficient.TAU_AP: _tau_aps,
+    Coefficient.TAU_GAP: _tau_gaps,
     Coefficient.PEARSON: _pearsons,
 }

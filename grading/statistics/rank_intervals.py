@@ -132,11 +132,7 @@ class Standing:
 
 
 def standings(
-    values: Sequence[float | None],
-    draws: Sequence[Draws | None],
-    *,
-    topics: int,
-    within: float | None = None,
+    values: Sequence[float | None], draws: Sequence[Draws | None], *, topics: int, within: float | None = None
 ) -> list[Standing | None]:
     """Return each value beside the highest; None for a value that is void.
 
@@ -240,9 +236,7 @@ def competition_ranks(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def approximate_ranks(
-    scores: Mapping[str, float],
-    official: Mapping[str, float],
-    better: NDArray[np.bool_] | None = None,
+    scores: Mapping[str, float], official: Mapping[str, float], better: NDArray[np.bool_] | None = None
 ) -> list[ApproximateRank]:
     """Return a rank for each run with a score that the official board lacks, best score first.
 

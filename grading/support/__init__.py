@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 PROMPT_ID = "SupportOfStatement@1"
 """The prompt that is used unless another one is named."""
+CLAIM_PROMPT_ID = "SupportOfClaim@1"
+"""The prompt about a claim of a grader's rationale: see `claims`."""
 AGAIN_ID = "SupportAgain@1"
 """The prompt that follows a reply without a label."""
 LONGEST_REPLY = 32

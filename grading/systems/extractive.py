@@ -33,6 +33,9 @@ _BRACKET = re.compile(r"\s*\[\s*(\d+(?:\s*(?:,|;|and|[-\u2013])\s*\d+)*)\s*\]", 
 _RANGE = re.compile(r"(\d+)\s*[-\u2013]\s*(\d+)|(\d+)")
 _LIST_MARK = re.compile(r"(?:[-*\u2022]|\d+[.)])\s+")
 
+_SPAN_MARK = re.compile(r"<(/?)co:?\s{0,3}([\d, ]{0,80})>")
+_GROUNDED = "Grounded answer:"
+
 Span = tuple[int, int, Sequence[int]]
 """Start and end in the text, and the positions of the sources cited for it, from 0."""
 
@@ -76,6 +79,32 @@ def span_sentences(text: str, spans: Iterable[Span], sources: int) -> tuple[Cite
      CitedSentence(text='The sun helps.', citations=(0, 1)))
     """
     return _sentences(text, sorted((end, place) for _, end, places in spans for place in places), sources)
+
+
+def marked_spans(reply: str) -> tuple[str, list[Span]]:
+    """Return a reply without the marks of Command R+, and what they cite; only what is its grounded answer.
+
+    A mark that nothing closes lasts to the end; one that closes nothing is dropped.
+
+    >>> marked_spans("Tides follow the <co: 1>moon</co: 1>. The <co: 0,1>sun</co: 0,1> helps.")
+    ('Tides follow the moon. The sun helps.', [(17, 21, [1]), (27, 30, [0, 1])])
+    """
+    answer = reply.rpartition(_GROUNDED)[2].strip()
+    parts: list[str] = []
+    spans: list[Span] = []
+    opened: list[tuple[int, list[int]]] = []
+    length = last = 0
+    for match in _SPAN_MARK.finditer(answer):
+        parts.append(answer[last : match.start()])
+        length += match.start() - last
+        last = match.end()
+        if not match[1]:
+            opened.append((length, [int(number) for number in re.findall(r"(?<!\d)\d{1,6}(?!\d)", match[2])]))
+        elif opened:
+            start, places = opened.pop()
+            spans.append((start, length, places))
+    text = "".join([*parts, answer[last:]])
+    return text, spans + [(start, len(text), places) for start, places in opened]
 
 
 def _without_brackets(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -245,6 +274,32 @@ class Ragnarok:
         return 1
 
 
+@dataclass(frozen=True, slots=True)
+class SpanCiting:
+    """Asks once for an answer whose citations are spans; each goes to the sentence in which its span ends.
+
+    So Ragnarök reads Command R+ (Pradeep et al. 2024, section 6). The words of the prompt are our own.
+    """
+
+    llm: TextModel
+    max_words: int = MAX_WORDS
+
+    def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
+        """Answer from all sources given. Raises whatever the model raises where it cannot be asked."""
+        model = RecordingModel(self.llm)
+        contexts = "\n\n".join(
+            f"Document: {number}\n{source.title}\n{source.text}" for number, source in enumerate(sources)
+        )
+        reply = model.ask("answer", base.get("Spans"), query=topic.text, contexts=contexts)
+        text, spans = marked_spans(reply)
+        sentences = first_words(span_sentences(text, spans, len(sources)), self.max_words)
+        return Answer(sentences, tuple(sources), tuple(model.steps))
+
+    def calls(self, sources: int) -> int:
+        """Return 1."""
+        return 1
+
+
 def output(answer: Answer) -> str:
     """Return the JSON of section 3.1: references, answer, and the answer's length in characters.
 
@@ -254,14 +309,15 @@ def output(answer: Answer) -> str:
     >>> print(output(Answer((CitedSentence("Tides rise.", (0,)),), (Source("d7", "..."),))))
     {"references": ["d7"], "answer": [{"text": "Tides rise.", "citations": [0]}], "response_length": 11}
     """
-    sentences = [
-        {"text": sentence.text, "citations": list(sentence.citations)} for sentence in answer.sentences
-    ]
-    return json.dumps(
-        {
-            "references": [source.passage_id for source in answer.sources],
-            "answer": sentences,
-            "response_length": sum(len(sentence.text) for sentence in answer.sentences),
-        },
-        ensure_ascii=False,
-    )
+    return json.dumps(document(answer), ensure_ascii=False)
+
+
+def document(answer: Answer) -> dict[str, object]:
+    """Return what `output` writes."""
+    return {
+        "references": [source.passage_id for source in answer.sources],
+        "answer": [
+            {"text": sentence.text, "citations": list(sentence.citations)} for sentence in answer.sentences
+        ],
+        "response_length": sum(len(sentence.text) for sentence in answer.sentences),
+    }

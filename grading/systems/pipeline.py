@@ -10,7 +10,7 @@ from grading.generation.drafting import TextModel
 from grading.graders.backend_options import Value
 from grading.systems import base, extractive, key_facts
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, SystemStep
-from grading.systems.extractive import STYLES, BestSentences, Prompted, Ragnarok
+from grading.systems.extractive import STYLES, BestSentences, Prompted, Ragnarok, SpanCiting
 from grading.systems.reranking import (
     STRIDE,
     WINDOW,
@@ -33,6 +33,7 @@ class Answering(StrEnum):
     NONE = "none"
     SENTENCES = "sentences"
     RAGNAROK = "ragnarok"
+    SPANS = "spans"
     RIFER = "rifer"
     EIFRP = "eifrp"
     WIKI = "wiki"
@@ -44,6 +45,7 @@ LABELS = {
     Answering.NONE: "No answer: a ranking only",
     Answering.SENTENCES: "Best sentences (no language model)",
     Answering.RAGNAROK: "Ragnar\u00f6k",
+    Answering.SPANS: "Ragnar\u00f6k, citing spans",
     Answering.RIFER: "RIFER",
     Answering.EIFRP: "EIFRP",
     Answering.WIKI: "Wikipedia article, without sources",
@@ -53,12 +55,14 @@ LABELS = {
 SOURCES = {
     Answering.SENTENCES: extractive.SOURCES,
     Answering.RAGNAROK: extractive.SOURCES,
+    Answering.SPANS: extractive.SOURCES,
     Answering.RIFER: key_facts.SOURCES,
     Answering.EIFRP: key_facts.SOURCES,
 }
 """How many passages an answer is made from, unless told otherwise; of those that read any."""
 LONGEST_REPLIES = {
     Answering.RAGNAROK: 1_024,
+    Answering.SPANS: 1_024,
     Answering.WIKI: 2_048,
     Answering.WEB: 2_048,
     Answering.QUESTION: 2_048,
@@ -71,6 +75,7 @@ PERMUTATION_REPLY, RATING_REPLY = 256, 64
 _FACTS = ("KeyFacts", "FactInDocument", "FactInSentence")
 PROMPTS = {
     Answering.RAGNAROK: ("ChatQa",),
+    Answering.SPANS: ("Spans",),
     Answering.RIFER: (*_FACTS, "Smoothing"),
     Answering.EIFRP: (*_FACTS, "Removal", "Sorting", "Smoothing"),
     **{Answering(style): (name,) for style, name in STYLES.items()},
@@ -78,6 +83,8 @@ PROMPTS = {
 """The prompts that an answer asks."""
 LONGEST_REPLY = 512
 """The longest reply of the others, which write a few sentences or a list."""
+IN_ONE_CALL = (Answering.RAGNAROK, Answering.SPANS)
+"""They answer from all sources at once."""
 CLOSED_BOOK = (Answering.WIKI, Answering.WEB, Answering.QUESTION)
 """They answer from what their model knows."""
 
@@ -153,7 +160,7 @@ class SystemSpec:
         longest = LONGEST_REPLIES.get(self.answering, LONGEST_REPLY)
         if self.answering is Answering.NONE:
             longest = reranking
-        elif self.answering is Answering.RAGNAROK:
+        elif self.answering in IN_ONE_CALL:
             longest = min(longest, max(reranking, round(self.max_words * TOKENS_A_WORD)))
         return max(longest, int(self.model_options.get("max_new_tokens", 0)))
 
@@ -212,7 +219,7 @@ class SystemSpec:
             read += self.rerank_passes * sum(end - start for start, end in spans)
         if self.rating_prompt:
             read += depth
-        if self.answering is Answering.RAGNAROK:
+        if self.answering in IN_ONE_CALL:
             read += sources
         elif self.answering in (Answering.RIFER, Answering.EIFRP):
             read += self.calls(candidates)
@@ -273,6 +280,8 @@ def _answering(spec: SystemSpec, llm: TextModel) -> AnswerSystem | None:
             return BestSentences(max_words=spec.max_words)
         case Answering.RAGNAROK:
             return Ragnarok(llm, spec.max_words)
+        case Answering.SPANS:
+            return SpanCiting(llm, spec.max_words)
         case Answering.RIFER | Answering.EIFRP:
             return key_facts.Rifer(llm, spec.max_words, enhanced=spec.answering is Answering.EIFRP)
         case _:

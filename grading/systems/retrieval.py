@@ -246,7 +246,7 @@ def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]],
     return Ranking(run_tag, query_id, tuple(doc for doc, _ in ordered), tuple(score for _, score in ordered))
 
 
-class _StoredIndex(msgspec.Struct):
+class _StoredIndex(msgspec.Struct, omit_defaults=True):
     """A line of the texts."""
 
     id: str
@@ -254,10 +254,14 @@ class _StoredIndex(msgspec.Struct):
     title: str = ""
     url: str = ""
     headings: str = ""
+    start_char: int | None = None
+    end_char: int | None = None
 
     @property
     def entry(self) -> PassageEntry:
-        return PassageEntry(self.id, self.text, self.title, self.url, self.headings)
+        return PassageEntry(
+            self.id, self.text, self.title, self.url, self.headings, self.start_char, self.end_char
+        )
 
 
 _decoder = msgspec.json.Decoder(_StoredIndex)
@@ -348,7 +352,15 @@ def _written(path: Path, entries: Iterable[PassageEntry]) -> Iterator[tuple[str,
     start = 0
     with path.open("wb") as file:
         for entry in entries:
-            stored = _StoredIndex(entry.doc_id, entry.text, entry.title, entry.url, entry.headings)
+            stored = _StoredIndex(
+                entry.doc_id,
+                entry.text,
+                entry.title,
+                entry.url,
+                entry.headings,
+                entry.start_char,
+                entry.end_char,
+            )
             line = msgspec.json.encode(stored) + b"\n"
             yield entry.doc_id, start
             start += file.write(line)

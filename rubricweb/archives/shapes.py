@@ -21,6 +21,7 @@ from grading.graders import registry
 from grading.submissions import rules_from_json
 from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
+from rubricweb.arena.judges.votes import PairJudgment
 from rubricweb.arena.models import Reason
 from rubricweb.banks.kept_assignments import KEPT
 from rubricweb.imports.contents import ImportOptions
@@ -287,7 +288,10 @@ JSON: dict[str, Check] = {
     "arena.Battle.columns": fits(dict[str, Any]),
     "arena.FreshAnswer.replies": fits(dict[str, list[str]]),
     "arena.FreshAnswer.result": _made,
+    "arena.FreshAnswer.request": fits(_by(("qid", "candidates"), str | list[dict[str, Any]])),
     "arena.FreshAnswer.spec": _spec,
+    "arena.JudgedPair.replies": fits(dict[str, list[str]]),
+    "arena.JudgedPair.result": fits(PairJudgment),
     "arena.Reason.tags": fits(list[Reason.Tag]),
     "banks.BankTopic.foreign": fits(_by((*BY_NAME, KEPT), list[dict[str, Any]])),
     "banks.DraftChunk.replies": fits(dict[str, list[str]]),
@@ -308,6 +312,7 @@ JSON: dict[str, Check] = {
     "corpus.Response.foreign": fits(dict[str, Any]),
     "corpus.Run.tags": fits(list[str]),
     "corpus.Topic.attributes": fits(dict[str, Any]),
+    "corpus.Topic.attribute_sources": fits(dict[str, dict[str, Any]]),
     "corpus.Topic.foreign": fits(dict[str, Any]),
     "grades.Draw.passages": fits(list[Key]),
     "grades.Draw.revisions": fits(list[Key]),

@@ -1,44 +1,30 @@
-"""Draw battles, vote, take votes back, skip; ask questions and steer their answers; what organizers set."""
+"""Draw battles, vote, take votes back, skip; what organizers set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from uuid import UUID
-from zlib import crc32
 
-import numpy as np
-from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db import transaction
 from django.utils import timezone
 
 from rubricweb.accounts.models import User
-from rubricweb.arena import battles
 from rubricweb.arena.answers import NOUNS, stored_answers
 from rubricweb.arena.battles import (
-    DRAWN,
-    AdoptedAlready,
-    FreshSystem,
     NothingToTakeBack,
     NothingVoted,
     NotTwoAnswers,
-    TopicTaken,
     VotedMeanwhile,
     draw,
     locked_arena,
     next_number,
-    two_systems,
 )
 from rubricweb.arena.board import VoteBoard
-from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question, Reason, Vote
+from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.core import audit, events
-from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.official import put_official_scores
-from rubricweb.corpus.prompts import Writer
-from rubricweb.jobs import queue, steering
-from rubricweb.jobs.models import Job
-from rubricweb.systems import models
 
 EVENT = "votes"
 
@@ -168,7 +154,8 @@ def change_arena(collection: Collection, *, drawing: Arena.Drawing, is_board_ope
 
 def keep_board(collection: Collection, board: VoteBoard, *, by: User) -> str:
     """Store the strengths of this moment as an official board, and return its name."""
-    name = f"votes on {NOUNS[board.verdict]}" + (" at equal length" if board.length else "")
+    of = f" of {board.judge.name}" if board.judge else ""
+    name = f"votes{of} on {NOUNS[board.verdict]}" + (" at equal length" if board.length else "")
     tags = dict(collection.runs.values_list("pk", "run_tag"))
     scores = {tags[row.run_id]: row.strength for row in board.rows}
     put_official_scores(collection, scores, name=name, measure=f"strength of {board.votes} votes", by=by)
@@ -213,86 +200,3 @@ def _append(battle: Battle, uid: UUID, fields: Mapping[str, object], *, seen: in
     _show_names(locked)
     events.publish_on_commit(battle.collection.channel, EVENT)
     return added
-
-
-@dataclass(frozen=True, slots=True)
-class NewQuestion:
-    """What a person wants to have answered, and by whom."""
-
-    text: str
-    topic: Topic | None
-    """The topic whose query it is."""
-    systems: Sequence[str]
-    """Two names of `systems.SYSTEMS`; DRAWN leaves one to the draw."""
-    writer: Writer | None
-
-
-@transaction.atomic
-def ask(collection: Collection, request: NewQuestion, *, limits: steering.Limits, by: User) -> Battle:
-    """Have workers make two answers, and open the blind battle of them. Raises ValueError (`two_systems`)."""
-    arena = battles.locked_arena(collection)
-    number = battles.next_number(collection, by)
-    random = np.random.default_rng([arena.seed, crc32(by.username.encode()), number])
-    both = two_systems(request.systems, request.writer, random)
-    question = Question.objects.create(
-        collection=collection,
-        topic=request.topic,
-        text=request.text,
-        is_drawn=DRAWN in request.systems,
-        most_calls=max(1, limits.calls),
-        most_dollars=limits.dollars,
-        total=2,
-        priority=Job.Priority.HIGH,
-        by=by,
-    )
-    chunks = [_answer(question, place, system, request.writer) for place, system in enumerate(both)]
-    queue.enqueue(FreshAnswer.objects.bulk_create(chunks))
-    audit.record("question asked in the arena", question, by=by, detail=request.text[:200])
-    events.publish_on_commit(collection.channel, "progress")
-    return Battle.objects.create(
-        collection=collection, person=by, number=number, question=question, drawn=Battle.Drawn.ASKED
-    )
-
-
-@transaction.atomic
-def go_on(question: Question, *, more_calls: int = 0, more_dollars: float = 0) -> Question:
-    """Answer on: with higher limits where it paused, else what failed or was cancelled, as before."""
-    locked = steering.lock(question)
-    locked.most_calls += more_calls
-    if locked.most_dollars is not None:
-        locked.most_dollars += more_dollars
-    locked.save(update_fields=["most_calls", "most_dollars"])
-    events.publish_on_commit(locked.collection.channel, "progress")
-    again = steering.retry(locked)
-    return steering.resume(again) if again.is_paused else again
-
-
-@transaction.atomic
-def adopt(question: Question, *, query_id: str, by: User) -> Topic:
-    """Make the question a topic of the collection; its answers stay outside.
-
-    Raises AdoptedAlready, and TopicTaken where the collection has a topic of that id.
-    """
-    locked = steering.lock(question)
-    if locked.topic or locked.adopted_as:
-        raise AdoptedAlready
-    collection = locked.collection
-    last = collection.topics.aggregate(last=Max("position"))["last"]
-    position = 0 if last is None else last + 1
-    try:
-        with transaction.atomic():
-            topic: Topic = collection.topics.create(query_id=query_id, text=locked.text, position=position)
-    except IntegrityError as error:
-        raise TopicTaken from error
-    locked.adopted_as, locked.adopted_by = topic, by
-    locked.save(update_fields=["adopted_as", "adopted_by"])
-    collection.stamp = new_stamp()
-    collection.save(update_fields=["stamp"])
-    audit.record("question adopted as a topic", topic, by=by, detail=query_id)
-    events.publish_on_commit(collection.channel, "runs")
-    return topic
-
-
-def _answer(question: Question, place: int, system: FreshSystem, writer: Writer | None) -> FreshAnswer:
-    spec = models.spec_as_json(system.spec(writer))
-    return FreshAnswer(job=question, number=place, size=1, system=system.name, spec=spec)

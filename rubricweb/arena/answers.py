@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from grading import types
 from grading.types import Sentence
 from rubricweb.arena.models import Battle, Reason, Vote, digest_of
 from rubricweb.corpus import convert
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 CACHED_COLLECTIONS = 8
 Place = tuple[int, int]
 """(run, topic), by primary keys."""
+
+VOTER_KIND, MODEL = "voter_kind", "llm"
+"""The column of a file of battles that says that a model voted, and not a person, and its value."""
 
 OUTCOMES = {
     Vote.Verdict.LEFT.value: 1,
@@ -64,6 +68,10 @@ class Answer:
     """`left` or `right`."""
     claims: tuple[Claim, ...]
     passages: tuple[CitedPassage, ...]
+    sentences: tuple[Sentence, ...] = ()
+    """As they are stored."""
+    references: tuple[str, ...] | None = None
+    """Ids of all passages that the answer was made from; None where its file does not say."""
 
     @property
     def n_words(self) -> int:
@@ -114,28 +122,30 @@ def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
         if not battle.question.is_ready:
             return None
         made = [models.made_from_json(chunk.result or {}, "", "") for chunk in battle.question.chunks.all()]
-        first, second = (side.answer.response("", "").sentences if side.answer else () for side in made)
-        texts = _texts(battle.question.collection_id, first, second)
+        first, second = (
+            side.answer.response("", "") if side.answer else types.Response("", "", ()) for side in made
+        )
+        texts = _texts(battle.question.collection_id, first.sentences, second.sentences)
         return _answer("left", first, texts), _answer("right", second, texts)
     (left_run, topic), (right_run, _) = battle.places
     rows = Response.objects.filter(topic=topic, run__in=(left_run, right_run))
-    by_run = {row.run_id: row for row in rows.select_related("run")}
+    by_run = {row.run_id: row for row in rows.select_related("run", "topic")}
     sides = [by_run.get(left_run), by_run.get(right_run)]
     if [row and digest_of(row) for row in sides] != [battle.left_digest, battle.right_digest]:
         return None
     left, right = [row for row in sides if row]
-    sentences = convert.sentences(left), convert.sentences(right)
-    texts = _texts(battle.collection_id, *sentences)
+    stored = convert.response(left), convert.response(right)
+    texts = _texts(battle.collection_id, *(response.sentences for response in stored))
     return (
-        _answer("left", sentences[0], texts | left.documents),
-        _answer("right", sentences[1], texts | right.documents),
+        _answer("left", stored[0], texts | left.documents),
+        _answer("right", stored[1], texts | right.documents),
     )
 
 
-def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) -> Answer:
+def _answer(side: str, response: types.Response, texts: Mapping[str, str]) -> Answer:
     numbers: dict[str, int] = {}
     claims = []
-    for number, sentence in enumerate(sentences, 1):
+    for number, sentence in enumerate(response.sentences, 1):
         cited = list(dict.fromkeys(citation.doc_id for citation in sentence.citations or ()))
         for doc_id in cited:
             numbers.setdefault(doc_id, len(numbers) + 1)
@@ -144,7 +154,7 @@ def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) 
     passages = tuple(
         CitedPassage(number, doc_id, texts.get(doc_id, "")) for doc_id, number in numbers.items()
     )
-    return Answer(side, tuple(claims), passages)
+    return Answer(side, tuple(claims), passages, tuple(response.sentences), response.references)
 
 
 def _texts(collection_id: int, *answers: Sequence[Sentence]) -> dict[str, str]:
@@ -208,15 +218,24 @@ class Counted:
 
 
 def counted_votes(
-    collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
+    collection: Collection,
+    verdict: Verdict = Verdict.ANSWER,
+    *,
+    with_named: bool = False,
+    model: str = "",
 ) -> Counted:
-    """Return the votes of all people that hold, by the time at which battles were drawn."""
+    """Return the votes of all people that hold, by the time at which battles were drawn.
+
+    With `model`, instead those that files of battles have of that model.
+    """
     answers = stored_answers(collection)
     votes: list[CountedVote] = []
     named = outdated = 0
     held = Vote.objects.holding(collection).select_related("battle__topic", "battle__person")
     for vote in held.order_by("battle"):
         battle = vote.battle
+        if model_that_voted(battle) != model:
+            continue
         digests = [answers.get(place) for place in battle.places]
         outcome = getattr(vote, verdict.value)
         if not battle.is_imported and digests != [battle.left_digest, battle.right_digest]:
@@ -231,6 +250,13 @@ def counted_votes(
                 CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome, file_voter)
             )
     return Counted(tuple(votes), named, outdated)
+
+
+def model_that_voted(battle: Battle) -> str:
+    """Return the model that a file names as the voter; empty where a person voted."""
+    if not battle.is_imported or battle.columns.get(VOTER_KIND) != MODEL:
+        return ""
+    return (battle.person.first_name if battle.person else "") or MODEL
 
 
 def holding_votes(collection: Collection) -> dict[int, Vote]:

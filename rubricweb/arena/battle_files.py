@@ -17,9 +17,17 @@ from grading.formats.battles import WORD_OF, ArenaBattle
 from grading.formats.events import Verdict as VerdictOfFile
 from rubricweb.accounts.models import User
 from rubricweb.arena.actions import EVENT
-from rubricweb.arena.answers import Verdict, counted_votes, holding_votes, named_runs
+from rubricweb.arena.answers import (
+    MODEL,
+    VOTER_KIND,
+    Verdict,
+    counted_votes,
+    holding_votes,
+    named_runs,
+)
 from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.files import CREDIT
+from rubricweb.arena.judges.votes import JudgeVotes
 from rubricweb.arena.models import Battle, Vote
 from rubricweb.core import events
 from rubricweb.corpus.import_base import FilePosition, fitting_id, fitting_name
@@ -123,7 +131,7 @@ class BattleImporter:
                         number=numbers[person.pk],
                         drawn=Battle.Drawn.IMPORTED,
                         names_shown_at=timezone.now(),
-                        columns=dict(vote.line.columns),
+                        columns=_columns(vote.line),
                     )
                 )
             made = Battle.objects.bulk_create(rows)
@@ -149,6 +157,11 @@ class BattleImporter:
         if bare := sum(not vote.line.query_id for vote in votes):
             problem = f"{bare:,} name no question_id and count as votes on one topic, {NO_TOPIC}"
             self._work.tally.note(f"{path.name}: {problem}")
+
+
+def _columns(line: ArenaBattle) -> dict[str, object]:
+    """Return the columns to keep; where the format itself names a model as the voter, they say so."""
+    return dict(line.columns) | ({VOTER_KIND: MODEL} if line.judge else {})
 
 
 def _verdict(line: ArenaBattle) -> dict[str, str]:
@@ -182,20 +195,29 @@ def _moment(value: object) -> datetime | None:
 
 
 def arena_battles(
-    collection: Collection, verdict: Verdict, name: Naming, *, with_named: bool = False
+    collection: Collection,
+    verdict: Verdict,
+    name: Naming,
+    *,
+    with_named: bool = False,
+    judge: JudgeVotes | None = None,
 ) -> Iterator[ArenaBattle]:
     """Yield the votes that count as battles of arenas, with the words of arena-rank.
 
-    People are called by `name`, voters of files as these call them. Votes on evidence have a column `aspect`.
+    People are called by `name`, voters of files as these call them. Votes on evidence have a column `aspect`,
+    and those of a judge a column by which an import keeps them apart from people's.
     """
-    counted = counted_votes(collection, verdict, with_named=with_named).votes
+    counted = (judge.counted if judge else counted_votes(collection, verdict, with_named=with_named)).votes
     names = named_runs(collection, {run for vote in counted for run in vote.pair})
     by_battle = holding_votes(collection)
     aspect = {"aspect": verdict.value} if verdict is Verdict.EVIDENCE else {}
     for vote in sorted(counted, key=lambda vote: vote.battle_id):
-        held = by_battle[vote.battle_id]
-        columns = {"question_id": vote.query_id, "judge": vote.file_voter or name(held.battle.person)}
-        columns |= held.battle.columns or {"timestamp": held.at.isoformat()}
+        columns: dict[str, object] = {"question_id": vote.query_id}
+        if held := by_battle.get(vote.battle_id):
+            columns["judge"] = vote.file_voter or name(held.battle.person)
+            columns |= held.battle.columns or {"timestamp": held.at.isoformat()}
+        else:
+            columns |= {"judge": vote.voter, VOTER_KIND: MODEL}
         yield ArenaBattle(
             names[vote.left], names[vote.right], WORD_OF[VerdictOfFile(vote.verdict)], columns | aspect
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +23,7 @@ from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import Writer
 
+P = TypeVar("P")
 REPEAT_EVERY = 5
 """Each fifth battle of a person is one on which somebody else voted, if there is one."""
 
@@ -93,9 +95,11 @@ def next_number(collection: Collection, person: User) -> int:
 
 
 def keep_digests(question: Question) -> None:
-    """Store in the question's battles which two answers they show."""
-    left, right = (digest_of_fresh(chunk) for chunk in question.chunks.all())
-    Battle.objects.filter(question=question).update(left_digest=left, right_digest=right)
+    """Store in the question's battle which two answers it shows."""
+    battle = Battle.objects.filter(question=question)
+    if battle.exists():
+        left, right = (digest_of_fresh(chunk) for chunk in question.chunks.all())
+        battle.update(left_digest=left, right_digest=right)
 
 
 def digest_of_fresh(chunk: FreshAnswer) -> str:
@@ -270,6 +274,7 @@ SYSTEMS = {
         FreshSystem("sentences", Answering.SENTENCES),
         FreshSystem("few-sentences", Answering.SENTENCES, FEW),
         FreshSystem("ragnarok", Answering.RAGNAROK),
+        FreshSystem("spans", Answering.SPANS),
         FreshSystem("rifer", Answering.RIFER),
         FreshSystem("eifrp", Answering.EIFRP),
         FreshSystem("question", Answering.QUESTION),
@@ -283,17 +288,20 @@ def offered(writer: Writer | None) -> list[FreshSystem]:
 
 
 def two_systems(
-    chosen: Sequence[str], writer: Writer | None, random: np.random.Generator
-) -> tuple[FreshSystem, FreshSystem]:
-    """Return the left and the right system: those chosen by name, else drawn; the sides are drawn too.
+    chosen: Sequence[str | P], writer: Writer | None, random: np.random.Generator
+) -> tuple[FreshSystem | P, FreshSystem | P]:
+    """Return the left and the right system: those chosen, by name or as a pipeline, else drawn.
 
-    Raises ValueError for the same system twice, or one that needs a model where there is none.
+    The sides are drawn, too. Raises ValueError for the same system twice, or one that needs a model where
+    there is none.
     """
     names = {system.name for system in offered(writer)}
-    named = [name for name in chosen if name != DRAWN]
-    if len(set(named)) < len(named) or not names.issuperset(named):
+    kept = [system for system in chosen if system != DRAWN]
+    named = {system for system in kept if isinstance(system, str)}
+    if len(set(kept)) < len(kept) or not names.issuperset(named):
         raise ValueError("two different systems are needed, of those that are offered")
-    left = sorted(names - set(named))
-    drawn = random.choice(left, size=len(chosen) - len(named), replace=False).tolist()
-    both = random.permutation([*named, *drawn]).tolist()
-    return SYSTEMS[both[0]], SYSTEMS[both[1]]
+    left = sorted(names - named)
+    drawn = random.choice(left, size=len(chosen) - len(kept), replace=False).tolist()
+    both = [SYSTEMS[system] if isinstance(system, str) else system for system in (*kept, *drawn)]
+    first, second = random.permutation(2).tolist()
+    return both[first], both[second]

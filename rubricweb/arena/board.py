@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from rubricweb.arena.answers import CountedVote, Verdict, answer_words, as_arrays, counted_votes
+from rubricweb.arena.judges.votes import JudgeVotes
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
 
@@ -120,6 +121,8 @@ class VoteBoard:
     named: int
     outdated: int
     agreement: VoterAgreement
+    judge: JudgeVotes | None = None
+    """The model whose votes these are; None for people's."""
     length: ByLength | None = None
     """What length alone does, where strengths are those at equal length; else None."""
 
@@ -134,12 +137,13 @@ def vote_board(
     *,
     with_named: bool = False,
     at_equal_length: bool = False,
+    judge: JudgeVotes | None = None,
 ) -> VoteBoard:
-    """Return the board of all votes that count; without rows where there is no vote.
+    """Return the board of all votes of people that count, or of a judge; without rows if there is no vote.
 
     `at_equal_length` takes the lengths of answers, in words, as a covariate of the strengths.
     """
-    counted = counted_votes(collection, verdict, with_named=with_named)
+    counted = judge.counted if judge else counted_votes(collection, verdict, with_named=with_named)
     votes, lengths = counted.votes, None
     if at_equal_length:
         votes, lengths = _with_lengths(collection, votes)
@@ -160,6 +164,7 @@ def vote_board(
         topics=len({vote.topic_id for vote in votes}),
         both_bad=sum(vote.verdict == "both_bad" for vote in votes),
         agreement=voter_agreement(votes),
+        judge=judge,
         length=length,
         named=counted.named,
         outdated=counted.outdated,

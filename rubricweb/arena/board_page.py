@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -14,10 +15,12 @@ from django.views.decorators.http import require_POST, require_safe
 from grading.formats.battles import csv_lines
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
-from rubricweb.arena.answers import NOUNS, Verdict
+from rubricweb.arena.answers import NOUNS, Verdict, counted_votes
 from rubricweb.arena.board import VoteBoard, vote_board
+from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import Arena
 from rubricweb.arena.rubric import rubric_and_votes
+from rubricweb.arena.win_rates import win_rates
 from rubricweb.banks.models import Bank
 from rubricweb.core import formatting
 from rubricweb.core.forms import ChipForm, offer_choices
@@ -33,6 +36,7 @@ from rubricweb.plots.cells import DotRow, dot_rows
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")
 PICTURE = "svg"
+PEOPLE = "people"
 BATTLES = "battles"
 """The format of votes that other arenas read."""
 EVENTS = "jsonl"
@@ -55,8 +59,9 @@ class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
 class BoardForm(ChipForm, AddressForm):
     """Which votes a board counts."""
 
-    in_toolbar: tuple[str, ...] = ("verdict", "named", "length")
+    in_toolbar: tuple[str, ...] = ("verdict", "voters", "named", "length")
 
+    voters = forms.ChoiceField(label="Votes of", choices=[("", PEOPLE)], required=False)
     verdict = forms.ChoiceField(
         label="Votes on",
         choices=VERDICTS,
@@ -73,6 +78,15 @@ class BoardForm(ChipForm, AddressForm):
         required=False,
         widget=forms.Select(choices=[("", "as written"), ("on", "held equal")]),
     )
+
+    def offer_judges(self, collection: Collection) -> None:
+        """Offer people, and each model that voted; call this before the form is read."""
+        offer_choices(self, "voters", [("", PEOPLE), *((name, name) for name in judge_names(collection))])
+
+    def judge(self, collection: Collection) -> JudgeVotes | None:
+        """Return the chosen model's votes; None for people's."""
+        name = self.value("voters", "")
+        return votes_of(collection, name, self.chosen) if name else None
 
     @property
     def chosen(self) -> Verdict:
@@ -120,9 +134,13 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
         return page_or_part(
             request, "arena/board.html", {"collection": collection, "is_closed": True}, part="board"
         )
-    context = {"collection": collection, "arena": arena, "form": form, "file_kinds": FILE_KINDS}
-    context |= _rubric(collection, form)
+    context: dict[str, Any] = {"collection": collection, "arena": arena, "form": form}
+    context["file_kinds"] = FILE_KINDS
+    form.offer_judges(collection)
     votes = _board(collection, form)
+    context |= _rubric(collection, form, votes.judge)
+    if "rubric_and_votes" in context:
+        context["win_rates"] = win_rates(collection, votes, context["rubric_and_votes"].scores)
     context |= {"board": votes, "duels": list(zip(votes.rows, votes.duels, strict=True))}
     context |= {"picture": _picture(votes, slug), "settings_form": ArenaForm(instance=arena)}
     return page_or_part(request, "arena/board.html", context, part="board")
@@ -132,6 +150,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     """Send the vote board as csv, tsv or json, or its picture as svg."""
     arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    chosen.offer_judges(arena.collection)
     votes = _board(arena.collection, chosen)
     name = f"{slug}-votes-{votes.verdict}"
     plot = _picture(votes, slug).plot
@@ -149,11 +168,13 @@ def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     `battles` are the same votes as other arenas have them.
     """
     arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    chosen.offer_judges(arena.collection)
+    judge = chosen.judge(arena.collection)
     may_see = roles.holds(request.user, arena.collection, roles.TO_EDIT_BANK)
     name = naming(arena.collection, with_names=may_see and "names" in request.GET)
     if form == BATTLES:
         counted = battle_files.arena_battles(
-            arena.collection, chosen.chosen, name, with_named=chosen.with_named
+            arena.collection, chosen.chosen, name, with_named=chosen.with_named, judge=judge
         )
         text = "".join(f"{line}\n" for line in csv_lines(counted))
         response = HttpResponse(text, content_type=formatting.CONTENT_TYPES["csv"])
@@ -164,7 +185,7 @@ def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
         response = HttpResponse("".join(lines), content_type="application/jsonl; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{slug}-votes.jsonl"'
         return response
-    rows = list(files.vote_rows(arena.collection, with_named=chosen.with_named))
+    rows = list(files.vote_rows(arena.collection, with_named=chosen.with_named, judge=judge))
     return _file(f"{slug}-votes", form, rows, lambda: files.vote_documents(rows))
 
 
@@ -173,7 +194,9 @@ def keep_board(request: HtmxRequest, slug: str) -> HttpResponse:
     """Keep the vote board of this moment as an official board, which others can be compared with."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = BoardForm(request.POST)
-    votes = vote_board(collection, form.chosen, at_equal_length=form.at_equal_length)
+    form.offer_judges(collection)
+    judge = form.judge(collection)
+    votes = vote_board(collection, form.chosen, at_equal_length=form.at_equal_length, judge=judge)
     if votes.rows:
         name = actions.keep_board(collection, votes, by=request.user)
         messages.success(request, f"Kept as the official board “{name}”.")
@@ -194,11 +217,15 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _board(collection: Collection, form: BoardForm) -> VoteBoard:
     return vote_board(
-        collection, form.chosen, with_named=form.with_named, at_equal_length=form.at_equal_length
+        collection,
+        form.chosen,
+        with_named=form.with_named,
+        at_equal_length=form.at_equal_length,
+        judge=form.judge(collection),
     )
 
 
-def _rubric(collection: Collection, form: VotesForm) -> Context:
+def _rubric(collection: Collection, form: VotesForm, judge: JudgeVotes | None) -> Context:
     """Hold the chosen bank against the votes; nothing without a bank."""
     banks = selectors.banks(collection)
     if not banks:
@@ -207,7 +234,8 @@ def _rubric(collection: Collection, form: VotesForm) -> Context:
     bank = form.offer_banks(banks)
     rater = form.offer(raters(bank))
     min_grade = form.value("min_grade", form.default_min_grade)
-    votes = rubric_and_votes(bank, rater, min_grade, verdict=form.chosen)
+    counted = judge.counted if judge else counted_votes(collection, form.chosen)
+    votes = rubric_and_votes(bank, rater, min_grade, counted.votes)
     return {
         "banks": banks,
         "of_bank": bank,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,10 @@ from uuid import UUID
 
 from grading.formats import events as vote_files
 from grading.formats.events import Verdict, VoteEvent, event_line, moment
+from grading.formats.responses import Dialect
+from grading.formats.responses.conversion import converted
 from grading.statistics.mean_intervals import LEVEL
+from grading.types import Response
 from rubricweb import __version__
 from rubricweb.arena.actions import EVENT
 from rubricweb.arena.answers import (
@@ -24,6 +28,7 @@ from rubricweb.arena.answers import (
 )
 from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.board import VoteBoard, VoterAgreement
+from rubricweb.arena.judges.votes import JudgeVotes
 from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.arena.selectors import BattleView, ShownSide
 from rubricweb.core import events
@@ -33,6 +38,7 @@ from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.grades.import_ratings import Kinds, WorkOfPeople
 
 Json = dict[str, object]
+NAME_PARTS = re.compile(r"[^\s,()]+")
 COLUMNS = (
     "rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses", "level",
     "note", "bradley_terry", "rating",
@@ -69,6 +75,7 @@ def board_document(board: VoteBoard, collection: str) -> Json:
     return {
         "collection": collection,
         "verdict": board.verdict.value,
+        "judge": judge_document(board.judge) if board.judge else None,
         "model": MODEL + (AT_EQUAL_LENGTH if board.length else ""),
         "length": _length(board),
         "intervals": _intervals(board),
@@ -100,29 +107,41 @@ def board_document(board: VoteBoard, collection: str) -> Json:
     }
 
 
-def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[tuple[object, ...]]:
+def judge_document(judge: JudgeVotes) -> Json:
+    """Return how a model came to its votes; counts of orders are null where a file has the votes."""
+    counts = {"pairs": judge.pairs, "flipped": judge.flipped, "failed": judge.failed}
+    rate = judge.flip_rate
+    return {"name": judge.name, "votes": len(judge.votes), **counts} | {
+        "flip_rate": None if rate is None else round(rate, 6)
+    }
+
+
+def vote_rows(
+    collection: Collection, *, with_named: bool = False, judge: JudgeVotes | None = None
+) -> Iterator[tuple[object, ...]]:
     """Yield the head and one row a vote that counts; voters are numbered in the order of their names.
 
-    Words are those of the answers; several tags stand in one field, with semicolons between.
+    Words are those of the answers; several tags stand in one field, with semicolons between. A judge's votes
+    have no time and no reason.
     """
     yield VOTE_COLUMNS
-    counted = counted_votes(collection, with_named=with_named).votes
+    counted = (judge.counted if judge else counted_votes(collection, with_named=with_named)).votes
     voters = sorted({vote.voter for vote in counted})
     names = named_runs(collection, {run for vote in counted for run in vote.pair})
     lengths = answer_words(collection)
     by_battle = holding_votes(collection)
     for vote in counted:
-        held, sides = by_battle[vote.battle_id], (vote.left, vote.right)
-        reason = reason_of(held)
+        held, sides = by_battle.get(vote.battle_id), (vote.left, vote.right)
+        reason = reason_of(held) if held else None
         yield (
             vote.query_id,
             *(names[run] for run in sides),
             1 + voters.index(vote.voter),
-            held.answer,
-            held.evidence,
-            held.is_blind,
+            held.answer if held else vote.verdict,
+            held.evidence if held else "",
+            held.is_blind if held else True,
             *(lengths.get((run, vote.topic_id), "") for run in sides),
-            held.at.isoformat(),
+            held.at.isoformat() if held else "",
             ";".join(reason.tags) if reason else "",
             reason.text if reason else "",
         )
@@ -172,18 +191,24 @@ def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:
     head, *votes = rows
     documents = [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
     for document in documents:
-        document |= {name: None for name in LENGTHS if document[name] == ""}
+        document |= {name: None for name in (*LENGTHS, "at") if document[name] == ""}
     return documents
 
 
 def battle_document(view: BattleView) -> Json:
-    """Return a battle of which the person knows the names: answers, citations and all events."""
+    """Return a battle of which the person knows the names: both answers as TREC RAG has them, all events.
+
+    Citations are places in `references`, from 0.
+    """
     battle = view.battle
     return {
         "topic": {"query_id": battle.query_id or None, "text": battle.text},
         "drawn": battle.drawn,
         "at": battle.at.isoformat(),
-        **{side.answer.side: _side(side) for side in view.sides},
+        "modules": {
+            side.answer.side: side.run_tag if battle.question else side.modules or None for side in view.sides
+        },
+        **{side.answer.side: _side(side, battle) for side in view.sides},
         "events": [
             {
                 "number": vote.number,
@@ -202,19 +227,16 @@ def battle_document(view: BattleView) -> Json:
     }
 
 
-def _side(side: ShownSide) -> Json:
-    doc_ids = {passage.number: passage.doc_id for passage in side.answer.passages}
-    return {
-        "run": side.run_tag,
-        "words": side.answer.n_words,
-        "sentences": [
-            {
-                "text": claim.text,
-                "citations": [doc_ids[number] for number in claim.citations] if claim.is_stated else None,
-            }
-            for claim in side.answer.claims
-        ],
-    }
+def _side(side: ShownSide, battle: Battle) -> Json:
+    """Return one answer as a line of the track's file, with nothing else of its own file.
+
+    Its run is one word, as the track has it, also where the reader knows it by several.
+    """
+    answer, run_tag = side.answer, "-".join(NAME_PARTS.findall(side.run_tag))
+    topic_id = battle.query_id or f"question-{battle.question_id}"
+    response = Response(run_tag, topic_id, answer.sentences, references=answer.references)
+    line: Json = converted(response, Dialect.RAG24, battle.text)[0]
+    return line
 
 
 def _agreement(agreement: VoterAgreement) -> Json | None:

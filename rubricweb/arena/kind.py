@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 
 from django.db.models import QuerySet
 from django.utils.text import Truncator
 
+from grading.systems.base import Source
 from grading.systems.pipeline import make
-from grading.types import Ranking, Topic
+from grading.types import Topic
 from rubricweb.arena import battles
-from rubricweb.arena.models import FreshAnswer, Question
+from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.core import events
 from rubricweb.core.reader import reader
 from rubricweb.jobs import leases, steering
@@ -34,17 +36,22 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
     activity = "question's answering"
 
     def run(self, lease: leases.Lease[FreshAnswer]) -> None:
-        """Make one of the two answers. Raises what `Kind.run` does, and what models raise."""
+        """Make one of the answers, from candidates that came along or retrieved ones.
+
+        Raises what `Kind.run` does, and what models raise.
+        """
         began = time.monotonic()
         chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
         if chunk.job.state not in Job.WORKED_ON:
             raise Stopping
         spec, collection = chunk.made_by, chunk.job.collection
         topic = Topic(chunk.job.query_id or f"question-{chunk.job_id}", chunk.job.text)
-        ranking = Ranking("", topic.query_id, (), ())
-        if spec.retrieves:
-            ranking = retrieval.index_of(collection).search(topic, depth=spec.depth)
-        sources_of = partial(retrieval.sources_of, collection)
+        if "candidates" not in chunk.request:
+            ranking = retrieval.candidates(collection, spec, topic, chunk.job.topic)
+            sources_of = partial(retrieval.sources_of, collection, corpus=spec.corpus)
+        else:
+            given = retrieval.sources_sent(chunk.request["candidates"])
+            ranking, sources_of = retrieval.unscored(topic.query_id, given), partial(_first, given)
         result = made_as_json(make(spec, topic, ranking, sources_of, model_of(spec, lease, chunk)))
         leases.finish(lease, result=result, done=1, seconds=time.monotonic() - began)
         events.publish_on_commit(chunk.job.collection.channel, "progress")
@@ -66,16 +73,27 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
         events.publish(job.collection.channel, "progress")
 
 
+def _first(given: list[Source], doc_ids: Sequence[str]) -> list[Source]:
+    """Return as many of the sources as there are ids, which are theirs from the first on."""
+    return given[: len(doc_ids)]
+
+
 def _jobs(collection_id: int) -> QuerySet[Question]:
     rows = Question.objects.filter(collection=collection_id)
     return rows.select_related("collection", "battle", "by")
 
 
 def _address(question: Question) -> str:
-    """Return the address of the battle for the person who asked; empty for everybody else."""
+    """Return the address of the battle for the person who asked; empty for everybody else, or without one."""
     user = reader().user
     asks = user is not None and user == question.by
-    return question.battle.get_absolute_url() if asks else ""
+    battle = _battle(question)
+    return battle.get_absolute_url() if asks and battle else ""
+
+
+def _battle(question: Question) -> Battle | None:
+    battle: Battle | None = getattr(question, "battle", None)
+    return battle
 
 
 LISTING = Listing(
@@ -88,5 +106,5 @@ LISTING = Listing(
     opens="Battle",
     rate=lambda _: None,
     is_for_its_starter=True,
-    shows_calls=lambda question: not question.battle.is_blind,
+    shows_calls=lambda question: (battle := _battle(question)) is None or not battle.is_blind,
 )

@@ -45,7 +45,7 @@ class VoteQuerySet(models.QuerySet[Any]):
 
 
 class Question(LimitedJob):
-    """A question and the job that has it answered twice."""
+    """A question and the job that has it answered: twice for a battle, once for a program that asks."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="arena_questions")
     topic = models.ForeignKey(
@@ -77,13 +77,15 @@ class Question(LimitedJob):
 
 
 class FreshAnswer(AnswerChunk):
-    """One of the two answers; number 0 stands left."""
+    """One of the answers; number 0 stands left in a battle."""
 
     job = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="chunks")
-    system = models.CharField(max_length=40)
-    """Key of `asking.SYSTEMS`."""
+    system = models.CharField(max_length=40, blank=True)
+    """Key of `battles.SYSTEMS`; empty for a pipeline of somebody's own."""
     spec = models.JSONField()
     """A SystemSpec as `systems.models.spec_as_json` writes it."""
+    request = models.JSONField(default=dict, blank=True)
+    """What a program sent along, and wants back: `qid`, and `candidates` instead of retrieved ones."""
 
     class Meta:
         ordering = ("number",)
@@ -106,7 +108,57 @@ class FreshAnswer(AnswerChunk):
         return spec_from_json(self.spec)
 
 
-__all__ = ["Arena", "Battle", "FreshAnswer", "Question", "Reason", "Vote", "digest_of", "new_seed"]
+class JudgeJob(LimitedJob):
+    """A model that is asked which of two stored answers is better, a pair a chunk."""
+
+    class Pairs(models.TextChoices):
+        VOTED = "voted", "pairs of answers on which people voted"
+        ALL = "all", "every pair of answers"
+        FAILED = "failed", "pairs whose replies named no verdict, again"
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="judge_jobs")
+    backend = models.CharField(max_length=40)
+    llm = models.CharField(max_length=200)
+    prompt_id = models.CharField(max_length=100)
+    """`NAME@version`, as `grading.pairwise` knows it."""
+    pairs = models.CharField(max_length=10, choices=Pairs)
+    longest_reply = models.PositiveIntegerField()
+    """Tokens that the model may write in one reply."""
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"votes by {self.llm}, {self.prompt_id}"
+
+
+class JudgedPair(AnswerChunk):
+    """Two stored answers and what the model says of them in both orders; people's votes are elsewhere."""
+
+    job = models.ForeignKey(JudgeJob, on_delete=models.CASCADE, related_name="chunks")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+    left = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    """Shown first in the first of the two orders."""
+    right = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    left_digest = models.CharField(max_length=64)
+    """Digest of the answer as it was when the job began (`digest_of`)."""
+    right_digest = models.CharField(max_length=64)
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("job", "number"), name="judged_pair_number_once_a_job"),
+        )
+        indexes = (models.Index(fields=("state", "lease_until"), name="judged_pairs_by_state"),)
+
+    def __str__(self) -> str:
+        return f"pair {self.number} of {self.job}"
+
+
+__all__ = [
+    "Arena", "Battle", "FreshAnswer", "JudgeJob", "JudgedPair", "Question", "Reason", "Vote", "digest_of",
+    "new_seed",
+]  # fmt: skip
 
 
 def new_seed() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -12,16 +14,25 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.formats.ids import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.arena import access, actions, selectors
+from rubricweb.arena import access, asking, selectors
 from rubricweb.arena.battles import DRAWN, ArenaError, offered
 from rubricweb.arena.models import Question
+from rubricweb.arena.pipelines import (
+    MODULES,
+    SIDES,
+    BadPipeline,
+    Pipeline,
+    add_fields,
+    chosen,
+    price_of,
+    writers,
+)
 from rubricweb.arena.voting import PAGE, context_of
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer, writer_of
-from rubricweb.jobs.steering import MILLION, Limits, cost, steer
+from rubricweb.corpus.models import Collection
+from rubricweb.jobs.steering import Limits, steer
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
 
@@ -47,16 +58,18 @@ class QuestionForm(forms.Form):
 
     def offer(self, collection: Collection, person: User) -> None:
         """Offer only systems that can answer here, and only as much money as the person may spend."""
-        self._collection, self._writer = collection, _writer_for(person, collection)
+        self._collection, self._models = collection, writers(collection, person)
+        self._writer = next(iter(self._models), None)
         systems = [(system.name, system.label) for system in offered(self._writer)]
         for name in ("first", "second"):
             offer_choices(self, name, [(DRAWN, "Draw one"), *systems])
+        add_fields(self, collection, person, self._models)
         topics = [(str(topic.pk), str(topic)) for topic in collection.topics.all()]
         offer_choices(self, "topic", [("", "None: the question above"), *topics])
         choice_field(self, "topic").required = False
         if self._writer is None:
             del self.fields["most_calls"]
-        if self._writer is None or not _cost(self._writer):
+        if not any(map(price_of, self._models)):
             del self.fields["most_dollars"]
         elif not roles.holds(person, collection, roles.TO_GRADE):
             most = float(collection.assessors_grade_up_to)
@@ -75,18 +88,34 @@ class QuestionForm(forms.Form):
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if bool(cleaned.get("text")) == bool(cleaned.get("topic")) and "text" not in self.errors:
             self.add_error("text", "Write a question, or choose a topic.")
-        first, second = cleaned.get("first"), cleaned.get("second")
-        if first and first == second:
-            self.add_error("second", "Choose two different systems.")
+        if not self.errors:
+            self._read_systems(cleaned)
         return cleaned
 
+    def _read_systems(self, cleaned: dict[str, Any]) -> None:
+        self._topic = self._collection.topics.get(pk=cleaned["topic"]) if cleaned["topic"] else None
+        self._systems: list[str | Pipeline] = []
+        for side in SIDES:
+            try:
+                self._systems.append(chosen(self._collection, side, cleaned, self._models, self._topic))
+            except BadPipeline as problem:
+                self.add_error(side, str(problem))
+        first, second = (*self._systems, DRAWN, DRAWN)[:2]
+        if first != DRAWN and first == second:
+            self.add_error("second", "Choose two different systems.")
+
     @property
-    def new_question(self) -> actions.NewQuestion:
+    def sides(self) -> list[list[forms.BoundField]]:
+        """Return the fields of each side: how it answers, and its modules."""
+        names = [[side, *(f"{side}_{module}" for module in MODULES)] for side in SIDES]
+        return [[self[name] for name in of_side if name in self.fields] for of_side in names]
+
+    @property
+    def new_question(self) -> asking.NewQuestion:
         """Return what the valid form says."""
-        chosen = self.cleaned_data
-        topic: Topic | None = self._collection.topics.get(pk=chosen["topic"]) if chosen["topic"] else None
-        text = topic.text or topic.query_id if topic else chosen["text"]
-        return actions.NewQuestion(text, topic, (chosen["first"], chosen["second"]), self._writer)
+        topic = self._topic
+        text = topic.text or topic.query_id if topic else self.cleaned_data["text"]
+        return asking.NewQuestion(text, topic, self._systems, self._writer)
 
     @property
     def limits(self) -> Limits:
@@ -103,19 +132,6 @@ class AdoptForm(forms.Form):
         return query_id
 
 
-def _writer_for(person: User, collection: Collection) -> Writer | None:
-    """Return the model that the person may ask; assessors need the right to grade and a known price."""
-    writer = writer_of(collection)
-    if writer is None or roles.holds(person, collection, roles.TO_GRADE):
-        return writer
-    return writer if collection.assessors_grade and _cost(writer) is not None else None
-
-
-def _cost(writer: Writer) -> float | None:
-    """Return the price in dollars of a million tokens read and as many written."""
-    return cost(writer.backend, writer.llm, MILLION, MILLION)
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the form of a question of one's own; POST has two systems answer it."""
@@ -123,7 +139,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
     if form.is_bound and form.is_valid():
-        return redirect(actions.ask(collection, form.new_question, limits=form.limits, by=request.user))
+        return redirect(asking.ask(collection, form.new_question, limits=form.limits, by=request.user))
     context = context_of(request, collection) | {"form": form, "page": "ask"}
     context["may_adopt"] = may_adopt = roles.holds(request.user, collection, roles.TO_EDIT_BANK)
     context["tallies"] = selectors.tallies(collection) if context["may_see_board"] else []
@@ -155,9 +171,9 @@ def go_on(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     if question.pause_reason and not form.has_model:
         raise PermissionDenied("A topic developer may let it ask more.")
     if question.pause_reason:
-        actions.go_on(question, more_calls=CALLS, more_dollars=DOLLARS)
+        asking.go_on(question, more_calls=CALLS, more_dollars=DOLLARS)
     else:
-        actions.go_on(question)
+        asking.go_on(question)
     return redirect("arena:battle", slug, battle_id)
 
 
@@ -169,7 +185,7 @@ def adopt(request: HtmxRequest, slug: str, question_id: int) -> HttpResponse:
         messages.warning(request, str(form.errors["query_id"][0]))
         return redirect("arena:ask", slug)
     try:
-        topic = actions.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
+        topic = asking.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
         messages.success(request, f"Topic {topic.query_id} is in the collection: pool passages for it next.")
     except ArenaError as refusal:
         messages.warning(request, str(refusal))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from grading.segmentation import ResponsePassage
 from grading.statistics.vote_variance import Explained, explained
 from grading.types import FAILED, MISSING, ItemKind, Ratings
-from rubricweb.arena.answers import CountedVote, Place, Verdict, counted_votes, holding_votes, reason_of
+from rubricweb.arena.answers import CountedVote, Place, holding_votes, reason_of
 from rubricweb.arena.models import Reason
 from rubricweb.banks.models import Bank
 from rubricweb.corpus import convert
@@ -183,6 +183,8 @@ class Disagreement:
 class RubricAndVotes:
     explained: Explained | None
     """None where no vote is on two answers with grades."""
+    scores: Mapping[Place, float]
+    """The share of items that each graded answer with votes covers."""
     ungraded: int
     """Votes on answers without grades, which say nothing of the rubric."""
     disagreements: tuple[Disagreement, ...]
@@ -191,28 +193,44 @@ class RubricAndVotes:
 
 
 def rubric_and_votes(
-    bank: Bank, rater: Rater, min_grade: int, *, verdict: Verdict = Verdict.ANSWER
+    bank: Bank, rater: Rater, min_grade: int, votes: Sequence[CountedVote]
 ) -> RubricAndVotes:
-    """Hold the bank against the votes that count. An answer's score is the share of items that it covers."""
-    votes = counted_votes(bank.collection, verdict).votes
-    places = {(run, vote.topic_id) for vote in votes for run in vote.pair}
-    covered = coverages(bank, rater, min_grade, places)
-    scores = {place: score for place, coverage in covered.items() if (score := coverage.score) is not None}
-    scored = [vote for vote in votes if all((run, vote.topic_id) in scores for run in vote.pair)]
+    """Hold the bank against these votes. An answer's score is the share of items that it covers."""
+    covered = coverages(bank, rater, min_grade, places_of(votes))
+    scores = scores_of(covered)
+    scored = scored_votes(votes, scores)
     differences = _disagreements(scored, covered)
     return RubricAndVotes(
-        explained=explained(
-            np.array(
-                [scores[vote.left, vote.topic_id] - scores[vote.right, vote.topic_id] for vote in scored]
-            ),
-            np.array([vote.outcome for vote in scored], dtype=np.int64),
-            np.array([vote.topic_id for vote in scored], dtype=np.int64),
-        )
-        if scored
-        else None,
+        explained=explained_by(scores, scored),
+        scores=scores,
         ungraded=len(votes) - len(scored),
         disagreements=_named(bank, differences[:SHOWN]),
         all_disagreements=len(differences),
+    )
+
+
+def places_of(votes: Iterable[CountedVote]) -> set[Place]:
+    return {(run, vote.topic_id) for vote in votes for run in vote.pair}
+
+
+def scores_of(covered: Mapping[Place, Coverage]) -> dict[Place, float]:
+    return {place: score for place, coverage in covered.items() if (score := coverage.score) is not None}
+
+
+def scored_votes(votes: Iterable[CountedVote], scores: Mapping[Place, float]) -> list[CountedVote]:
+    """Return the votes on two answers that have scores."""
+    return [vote for vote in votes if all((run, vote.topic_id) in scores for run in vote.pair)]
+
+
+def explained_by(scores: Mapping[Place, float], votes: Sequence[CountedVote]) -> Explained | None:
+    """Return how far the scores explain votes on answers that have them; None without votes."""
+    if not votes:
+        return None
+    differences = [scores[vote.left, vote.topic_id] - scores[vote.right, vote.topic_id] for vote in votes]
+    return explained(
+        np.array(differences),
+        np.array([vote.outcome for vote in votes], dtype=np.int64),
+        np.array([vote.topic_id for vote in votes], dtype=np.int64),
     )
 
 

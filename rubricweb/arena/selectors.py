@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +11,16 @@ from django.core.paginator import Paginator
 
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, reason_of, stored_answers
-from rubricweb.arena.battles import SYSTEMS, count_unseen
+from rubricweb.arena.battles import count_unseen
 from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
+from rubricweb.arena.pipelines import modules
 from rubricweb.arena.rubric import AskedItem, coverages
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.pseudonyms import hides_names, shown_names
 from rubricweb.grades.raters import Rater
 from rubricweb.systems.made import steps_of
+from rubricweb.systems.models import SystemJob
 
 SHOWN_BATTLES = 50
 
@@ -26,11 +29,14 @@ SHOWN, STEPS_A_PAGE = 100, 20
 
 @dataclass(frozen=True, slots=True)
 class ShownSide:
-    """One side of a battle; `run_tag` and `run_id` are empty while the battle is blind."""
+    """One side of a battle; `run_tag`, `run_id` and `modules` are empty while the battle is blind."""
 
     answer: Answer
     run_tag: str = ""
+    """The run, or the modules of what answered a question."""
     run_id: int | None = None
+    modules: str = ""
+    """How a run was made here, where the reader may know its name."""
     is_preferred: bool = False
 
     @property
@@ -68,6 +74,12 @@ class BattleView:
         return any(side.answer.passages for side in self.sides)
 
     @property
+    def names_word(self) -> str:
+        """Return what the reader sees of stored runs after the vote."""
+        hides = not self.battle.question and hides_names(self.battle.collection_id)
+        return "pseudonyms" if hides else "names"
+
+    @property
     def citations(self) -> int:
         return sum(len(side.answer.passages) for side in self.sides)
 
@@ -80,19 +92,29 @@ def battle_view(battle: Battle) -> BattleView:
         return BattleView(battle, tuple(ShownSide(answer) for answer in answers), last)
     preferred = last.answer if last else ""
     sides = [
-        ShownSide(answer, name, run, answer.side == preferred)
-        for answer, (name, run) in zip(answers, _names(battle), strict=False)
+        ShownSide(answer, name, run, made, answer.side == preferred)
+        for answer, (name, run, made) in zip(answers, _names(battle), strict=False)
     ]
     return BattleView(battle, tuple(sides), last)
 
 
-def _names(battle: Battle) -> list[tuple[str, int | None]]:
-    """Return, for each side, whose answer it is, with the run's primary key where it is a run's."""
+def _names(battle: Battle) -> list[tuple[str, int | None, str]]:
+    """Return, for each side, whose answer it is, with a run's primary key and modules where it is a run's."""
     if battle.question:
-        return [(SYSTEMS[chunk.system].label, None) for chunk in battle.question.chunks.all()]
+        chunks = battle.question.chunks.all()
+        return [(modules(battle.collection_id, chunk.made_by), None, "") for chunk in chunks]
     runs = [run for run in (battle.left, battle.right) if run]
     names = shown_names(battle.collection_id, tuple(run.run_tag for run in runs))
-    return list(zip(names, (run.pk for run in runs), strict=True))
+    made = modules_of_runs(battle.collection_id, [run.pk for run in runs])
+    return [(name, run.pk, made.get(run.pk, "")) for name, run in zip(names, runs, strict=True)]
+
+
+def modules_of_runs(collection_id: int, runs: Iterable[int]) -> dict[int, str]:
+    """Return how each run was made, of those made here; nothing for readers who know runs by pseudonyms."""
+    if hides_names(collection_id):
+        return {}
+    jobs = SystemJob.objects.filter(collection=collection_id, run__in=list(runs))
+    return {job.run_id: job.system.method for job in jobs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +241,22 @@ class SystemTally:
     """How often people preferred a system's fresh answers, in blind votes that hold."""
 
     label: str
+    """Its modules."""
     wins: int
     ties: int
     losses: int
 
+    @property
+    def win_rate(self) -> float:
+        """Return the share of its votes that it won, a tie as half."""
+        return (self.wins + self.ties / 2) / (self.wins + self.ties + self.losses)
+
 
 def questions(collection: Collection) -> list[Question]:
-    """Return the latest first, at most SHOWN."""
-    rows = collection.arena_questions.select_related("by", "topic", "adopted_as", "battle")
+    """Return the questions that have a battle, the latest first, at most SHOWN."""
+    rows = collection.arena_questions.filter(battle__isnull=False).select_related(
+        "by", "topic", "adopted_as", "battle"
+    )
     return list(rows[:SHOWN])
 
 
@@ -247,18 +277,18 @@ def made_of(question: Question | None, side: str, page: str | None) -> dict[str,
     chunk = question.chunks.get(number=SIDES.index(side))
     steps = steps_of(question.collection, chunk.result) if chunk.result else None
     made = Paginator(steps.made.steps if steps else (), STEPS_A_PAGE).get_page(page)
-    return {"chunk": chunk, "steps": steps, "page_of_steps": made}
+    made_by = modules(question.collection_id, chunk.made_by)
+    return {"chunk": chunk, "made_by": made_by, "steps": steps, "page_of_steps": made}
 
 
 def tallies(collection: Collection) -> list[SystemTally]:
-    """Return the votes on each system in the order of the offer, without systems that have none."""
+    """Return the votes on each pipeline that has any, those that won most often first."""
     held = Vote.objects.on_fresh_answers(collection).filter(is_blind=True)
-    outcomes: Counter[tuple[str, int]] = Counter()
+    outcomes: dict[str, Counter[int]] = {}
     for vote in held.select_related("battle__question").prefetch_related("battle__question__chunks"):
-        left, right = [chunk.system for chunk in vote.battle.question.chunks.all()]
+        left, right = [modules(collection.pk, chunk.made_by) for chunk in vote.battle.question.chunks.all()]
         outcome = {Vote.Verdict.LEFT.value: 1, Vote.Verdict.RIGHT.value: -1}.get(vote.answer, 0)
-        outcomes.update([(left, outcome), (right, -outcome)])
-    counts = [
-        (system, [outcomes[name, outcome] for outcome in (1, 0, -1)]) for name, system in SYSTEMS.items()
-    ]
-    return [SystemTally(system.label, *tally) for system, tally in counts if any(tally)]
+        outcomes.setdefault(left, Counter())[outcome] += 1
+        outcomes.setdefault(right, Counter())[-outcome] += 1
+    rows = [SystemTally(label, counts[1], counts[0], counts[-1]) for label, counts in outcomes.items()]
+    return sorted(rows, key=lambda row: (-row.win_rate, row.label))

@@ -41,8 +41,7 @@ class CampaignForm(forms.Form):
     name = forms.CharField(label="Name", max_length=120)
     bank = forms.ChoiceField(label="Rubric")
     grader = forms.ChoiceField(
-        label="Grader to check",
-        help_text="Its ratings decide which pairs are chosen, and in which order.",
+        label="Grader to check", help_text="Its ratings decide which pairs are chosen, and in which order."
     )
     kinds = forms.MultipleChoiceField(
         label="Kinds of items",
@@ -51,10 +50,7 @@ class CampaignForm(forms.Form):
         widget=forms.CheckboxSelectMultiple(),
     )
     topics = RowsField(
-        Topic.objects.none(),
-        label="Topics",
-        required=False,
-        help_text="If you choose none: all.",
+        Topic.objects.none(), label="Topics", required=False, help_text="If you choose none: all."
     )
     diverse = forms.IntegerField(
         label="Diverse topics",
@@ -122,10 +118,7 @@ class CampaignForm(forms.Form):
         ),
     )
     assessors = forms.IntegerField(
-        label="Independent assessors per pair",
-        min_value=1,
-        max_value=MOST_ASSESSORS,
-        initial=1,
+        label="Independent assessors per pair", min_value=1, max_value=MOST_ASSESSORS, initial=1
     )
     mode = forms.ChoiceField(
         label="What assessors see",

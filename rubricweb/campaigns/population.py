@@ -17,13 +17,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.campaigns import ordering
 from rubricweb.campaigns.models import SAMPLES, Campaign
 from rubricweb.campaigns.ordering import Cells, Floats, Scores, sampled_units
-from rubricweb.campaigns.ratable import (
-    RatableItem,
-    confidences,
-    grades_by_kind,
-    ratable_items,
-    readable_pool,
-)
+from rubricweb.campaigns.ratable import RatableItem, confidences, grades_by_kind, ratable_items, readable_pool
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.human_matrices import human_matrices

@@ -30,10 +30,7 @@ REASONS = ("the passage cannot be read", "the item is unclear", "not my field", 
 def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
     """List the collection's campaigns: where the user may rate, and the progress of each."""
     collection = collection_for(request.user, slug)
-    context = {
-        "collection": collection,
-        "rows": progress.campaign_rows(collection, request.user),
-    }
+    context = {"collection": collection, "rows": progress.campaign_rows(collection, request.user)}
     return page_or_part(request, "campaigns/queue/campaigns.html", context, part="campaigns")
 
 

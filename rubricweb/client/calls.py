@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -27,6 +27,8 @@ from rubricweb.client.core import (
     write,
 )
 
+LONGEST_WAIT = 30.0
+"""Seconds for which the server waits for the grades of one answer."""
 ENDED = ("done", "failed", "cancelled")
 """States of a job in which nothing more happens."""
 Option = str | int | float | bool | None
@@ -177,15 +179,60 @@ def jobs(slug: str) -> Listing[rows.Job]:
     return pages(_of(slug, "jobs"), {})
 
 
-def plan(slug: str, *, bank: int | None = None, topic: str | None = None) -> Steps[rows.Plan]:
+def plan(
+    slug: str, *, bank: int | None = None, topic: str | None = None, runs: Sequence[str] = ()
+) -> Steps[rows.Plan]:
     """Return what `start_grading` would take: cells, time and price. Nothing is started."""
-    return document(Request("POST", _of(slug, "jobs", "plan"), body=_scope(bank, topic)))
+    return document(Request("POST", _of(slug, "jobs", "plan"), body=_scope(bank, topic, runs)))
 
 
-def start_grading(slug: str, *, bank: int | None = None, topic: str | None = None) -> Steps[list[rows.Job]]:
-    """Grade what is missing in a bank, a topic, or all. Return one job a grader, without waiting for them."""
-    started = yield from document(write("POST", _of(slug, "jobs"), _scope(bank, topic)))
+def start_grading(
+    slug: str,
+    *,
+    bank: int | None = None,
+    topic: str | None = None,
+    runs: Sequence[str] = (),
+    most_calls: int | None = None,
+    most_dollars: float | None = None,
+) -> Steps[list[rows.Job]]:
+    """Grade what is missing in a bank, a topic, passages of runs, or all. Return one job a grader at once.
+
+    Raises Invalid where it takes more calls of models or dollars; then nothing is started.
+    """
+    body = _scope(bank, topic, runs) | _given(most_calls=most_calls, most_dollars=most_dollars)
+    started = yield from document(write("POST", _of(slug, "jobs"), body))
     return cast("list[rows.Job]", started["jobs"])
+
+
+def grade_answer(
+    slug: str,
+    *,
+    text: str,
+    topic: str | None = None,
+    question: str | None = None,
+    citations: Sequence[Mapping[str, str]] = (),
+    timeout: float = 60.0,
+    **options: Option,
+) -> Steps[rows.Document]:
+    """Grade one answer to a topic, named by its `query_id` or its text, and return the grades by item.
+
+    `citations` are passages that it cites, `{"doc_id": …}` or `{"text": …}`; `options` are `bank`,
+    `passages_of`, `retry_failed`, `most_calls` and `most_dollars`. Raises Invalid where it would cost more,
+    JobEnded where a job failed, and StillRunning after `timeout` seconds. Nothing is paid twice.
+    """
+    wait, waited = min(timeout, LONGEST_WAIT), 0.0
+    body = _given(text=text, topic=topic, question=question, wait=wait, **options)
+    body["citations"] = list(citations)
+    while True:
+        graded = yield from document(Request("POST", _of(slug, "answers"), body=body))
+        waited += wait
+        if graded["state"] == "graded":
+            return cast("rows.Document", graded)
+        named = graded | {"id": "the answer", "error": " ".join(job["error"] for job in graded["jobs"])}
+        if graded["state"] != "grading":
+            raise JobEnded(named)
+        if waited >= timeout:
+            raise StillRunning(named, waited)
 
 
 def job(slug: str, job_id: int) -> Steps[rows.JobWithProgress]:
@@ -345,5 +392,9 @@ def _change(slug: str, bank_id: int, item: rows.Item, body: Mapping[str, Any]) -
     return document(request)
 
 
-def _scope(bank: int | None, topic: str | None) -> dict[str, Any]:
-    return {name: value for name, value in (("bank", bank), ("topic", topic)) if value is not None}
+def _scope(bank: int | None, topic: str | None, runs: Sequence[str]) -> dict[str, Any]:
+    return _given(bank=bank, topic=topic) | ({"runs": list(runs)} if runs else {})
+
+
+def _given(**fields: Option) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

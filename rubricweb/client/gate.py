@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 
 from rubricweb.client.clients import Client
 from rubricweb.client.core import ClientError, JobEnded
+from rubricweb.client.rows import Plan
 
 MARGIN = 0.05
 RARE = 3
@@ -203,6 +204,10 @@ def add_arguments(gate: argparse.ArgumentParser) -> None:
     text = "answers or rankings to send first; they replace what the run had (default: nothing)"
     gate.add_argument("--answers", nargs="+", default=[], metavar="FILE", help=text)
     gate.add_argument("--no-grading", action="store_true", help="compare by the grades that are there")
+    text = "grade nothing, and exit with 3, where it takes more calls of models"
+    gate.add_argument("--most-calls", type=int, metavar="N", help=text)
+    text = "likewise, where it costs more dollars, or nobody knows how many"
+    gate.add_argument("--most-dollars", type=float, metavar="D", help=text)
     text = f"in scores of the measure: so much worse is no worse ({MARGIN:g})"
     gate.add_argument("--margin", type=float, default=MARGIN, metavar="M", help=text)
     text = "an option of the board, as in its address: measure=rubric_cover, min_grade=4; repeatable"
@@ -226,10 +231,32 @@ def send(client: Client, slug: str, paths: Sequence[str], timeout: float) -> Non
     client.wait_for_import(slug, begun["id"], timeout=timeout)
 
 
-def grade_missing(client: Client, slug: str, timeout: float) -> None:
-    """Have graded what is missing, and wait. Raises ClientError."""
-    for job in client.start_grading(slug):
+def grade_missing(
+    client: Client,
+    slug: str,
+    runs: Sequence[str],
+    timeout: float,
+    *,
+    most_calls: int | None = None,
+    most_dollars: float | None = None,
+) -> None:
+    """Have graded what these runs lack, and wait. The price is printed before. Raises ClientError."""
+    planned = client.plan(slug, runs=runs)
+    if planned["cells"]:
+        print(f"rubricweb gate: {price_words(planned)}", file=sys.stderr)  # noqa: T201
+    limits: dict[str, Any] = {"most_calls": most_calls, "most_dollars": most_dollars}
+    for job in client.start_grading(slug, runs=runs, **limits):
         client.wait_for_job(slug, job["id"], timeout=timeout)
+
+
+def price_words(plan: Plan) -> str:
+    """Return what grading will take, in words."""
+    text, price = f"grading {plan['cells']:,} pairs", plan["price"]
+    if price is None or price["calls"] is None:
+        return text
+    dollars = price["dollars"]
+    cost = "price unknown" if dollars is None else f"about ${dollars:,.2f}"
+    return f"{text}, {price['calls']:,} model calls, {cost}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -253,7 +280,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if given.answers:
                 send(client, given.collection, given.answers, given.timeout)
             if not given.no_grading:
-                grade_missing(client, given.collection, given.timeout)
+                grade_missing(
+                    client,
+                    given.collection,
+                    (given.run, given.against),
+                    given.timeout,
+                    most_calls=given.most_calls,
+                    most_dollars=given.most_dollars,
+                )
             comparison = client.comparison(given.collection, first=given.run, second=given.against, **options)
     except (ClientError, OSError) as error:
         print(f"rubricweb gate: {error}", file=sys.stderr)  # noqa: T201

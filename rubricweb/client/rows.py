@@ -37,6 +37,7 @@ class Topic(TypedDict):
     narrative: str
     background: str
     attributes: Any
+    attribute_sources: Any
     position: int
 
 
@@ -53,6 +54,8 @@ class Passage(TypedDict):
     title: str
     url: str
     headings: str
+    start_char: int | None
+    end_char: int | None
     text: str
 
 

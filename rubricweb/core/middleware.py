@@ -18,13 +18,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.contrib.messages import get_messages
 from django.core.handlers.asgi import ASGIRequest
 from django.db import close_old_connections
-from django.http import (
-    FileResponse,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url

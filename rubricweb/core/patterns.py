@@ -20,9 +20,7 @@ class PatternForm(forms.Form):
     """A form with each kind of field."""
 
     wording = forms.CharField(
-        label="Wording",
-        widget=forms.Textarea,
-        help_text="One question, in plain words.",
+        label="Wording", widget=forms.Textarea, help_text="One question, in plain words."
     )
     grader = forms.ChoiceField(label="Grader", choices=GRADERS)
     threshold = forms.IntegerField(label="Threshold", min_value=1, max_value=5)
@@ -39,9 +37,7 @@ class PatternToolbar(ChipForm):
 
     grader = forms.ChoiceField(label="Grader", choices=GRADERS, required=False)
     sort = forms.ChoiceField(
-        label="Sort",
-        choices=(("pool", "pool order"), ("label", "label")),
-        required=False,
+        label="Sort", choices=(("pool", "pool order"), ("label", "label")), required=False
     )
     threshold = forms.IntegerField(label="Threshold", min_value=1, max_value=5, required=False)
     in_toolbar = ("grader", "sort", "threshold")

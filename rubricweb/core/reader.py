@@ -126,7 +126,7 @@ class OperatorCommand(BaseCommand):
     """A management command of the server's operator, from whom nothing is hidden."""
 
     suppressed_base_arguments = {
-        *("--version", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color"),
+        *("--version", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color")
     }
     """They work, and `--help` is about what the command does."""
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import QuerySet
+
 from grading import segmentation, types
+from grading.formats.passages import PassageEntry
 from grading.formats.topic_dialects import TopicEntry
 from grading.segmentation import PassagesOf, ResponsePassage
 from rubricweb.corpus.models import Passage, Ranking, Response, Topic
+
+PASSAGE_COLUMNS = ("doc_id", "text", "title", "url", "headings", "start_char", "end_char")
+READ_AT_ONCE = 2_000
 
 
 def topic(row: Topic) -> types.Topic:
@@ -33,6 +39,12 @@ def topic_entry(row: Topic) -> TopicEntry:
 
 def passage(row: Passage) -> types.Passage:
     return types.Passage(row.doc_id, row.text)
+
+
+def passage_entries(rows: QuerySet[Passage]) -> Iterator[PassageEntry]:
+    """Yield the passages with all that their files say of them, a few thousand rows at a time."""
+    for values in rows.values(*PASSAGE_COLUMNS).iterator(chunk_size=READ_AT_ONCE):
+        yield PassageEntry(**values)
 
 
 def ranking(row: Ranking) -> types.Ranking:

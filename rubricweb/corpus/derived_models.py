@@ -1,9 +1,10 @@
-"""What is computed from the corpus and stored: packed pools, and near-duplicates."""
+"""What is computed from the corpus and stored: packed pools, near-duplicates, and scores of topics."""
 
 from django.db import models
 
 from grading.near_duplicates import THRESHOLD
-from rubricweb.jobs.models import Task
+from rubricweb.core.redaction import MessageField
+from rubricweb.jobs.models import Chunk, LimitedJob, Task
 
 
 class PoolSnapshot(models.Model):
@@ -20,6 +21,42 @@ class PoolSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"pool of topic {self.topic_id} at stamp {self.number}"
+
+
+class AttributeJob(LimitedJob):
+    """A model that scores the attributes of topics, one call a topic; the scores are kept with the topics."""
+
+    collection = models.ForeignKey(
+        "corpus.Collection", on_delete=models.CASCADE, related_name="attribute_jobs"
+    )
+    backend = models.CharField(max_length=40)
+    llm = models.CharField(max_length=200)
+    prompt_id = models.CharField(max_length=100)
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"attributes of topics by {self.llm}"
+
+
+class AttributeChunk(Chunk):
+    """One topic of a job."""
+
+    job = models.ForeignKey(AttributeJob, on_delete=models.CASCADE, related_name="chunks")
+    topic = models.ForeignKey("corpus.Topic", on_delete=models.CASCADE, related_name="+")
+    reply = MessageField(blank=True)
+    """What the model wrote, kept before anything is made of it: it was paid for."""
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("job", "number"), name="attribute_chunk_number_once_a_job"),
+        )
+        indexes = (models.Index(fields=("state", "lease_until"), name="attribute_chunks_by_state"),)
+
+    def __str__(self) -> str:
+        return f"topic {self.topic.query_id} of {self.job}"
 
 
 class DuplicateSearch(Task):

@@ -1,4 +1,7 @@
-"""Search for near-duplicate passages, as background work; no passage is ever merged."""
+"""Search for near-duplicate passages, as background work; no passage is ever merged.
+
+A file of passages may leave out all but the representative of each group (`exports.passages`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 
-from grading.near_duplicates import find_near_duplicates
+from grading.near_duplicates import find_near_duplicates, representative
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.derived_models import DuplicateSearch, NearDuplicate
@@ -89,6 +92,24 @@ def groups_by_doc_id(collection: Collection) -> dict[str, int]:
     if search is None:
         return {}
     return dict(search.members.values_list("passage__doc_id", "group"))
+
+
+def representative_of(passage_id: int, collection: Collection) -> str:
+    """Return the doc id that stands for the group of a passage; empty where it has no near-duplicates."""
+    search = latest_search(collection)
+    own = search.members.filter(passage=passage_id).values("group") if search else None
+    if search is None or own is None:
+        return ""
+    doc_ids = search.members.filter(group__in=own).values_list("passage__doc_id", flat=True)
+    return representative(doc_ids) if doc_ids else ""
+
+
+def redundant_doc_ids(collection: Collection) -> set[str]:
+    """Return the doc ids of the passages whose group another one represents (`representative`)."""
+    groups: dict[int, list[str]] = {}
+    for doc_id, group in groups_by_doc_id(collection).items():
+        groups.setdefault(group, []).append(doc_id)
+    return {doc_id for group in groups.values() for doc_id in group if doc_id != representative(group)}
 
 
 def fellows(passage_id: int, among: Iterable[int]) -> list[int]:

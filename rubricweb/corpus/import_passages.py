@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
@@ -14,8 +15,14 @@ from django.db.models import Max
 from grading.errors import BadFormat
 from grading.formats.base import Format, header_note, recognise_among
 from grading.formats.ids import look
-from grading.formats.passages import FORMATS, TSV_WITH_HEADER, PassageEntry
-from grading.segmentation import segments
+from grading.formats.passages import (
+    FORMATS,
+    PLACES,
+    TSV_WITH_HEADER,
+    PassageEntry,
+    counting_unread,
+    segmented,
+)
 from rubricweb.core import database
 from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, some
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 
 
 ID_LIMIT = 300
-DETAILS = ("title", "url", "headings")
+DETAILS = ("title", "url", "headings", *PLACES)
 NAMED_LOOKALIKES = 3
 """A note that names more is not read."""
 
@@ -72,10 +79,11 @@ class PassageImporter:
     def _change(self, row: Passage, entry: PassageEntry, path: Path) -> bool:
         """Give the row what the entry says besides; return whether that is anything new."""
         before = {name: getattr(row, name) for name in ("text", *DETAILS)}
-        after = (
-            before | {"text": entry.text} | {name: value for name, value in _details(entry).items() if value}
-        )
-        contradicted = [name for name, value in before.items() if value and after[name] != value]
+        stated = {name: value for name, value in _details(entry).items() if value not in ("", None)}
+        after = before | {"text": entry.text} | stated
+        contradicted = [
+            name for name, value in before.items() if value not in ("", None) and after[name] != value
+        ]
         if contradicted and not self._is_replacing:
             problem = f"passage {entry.doc_id} has another {contradicted[0]} than in the collection"
             raise FilePosition(path, entry.line).error(
@@ -158,7 +166,7 @@ def _one_text_each(entries: Iterable[PassageEntry], path: Path) -> dict[str, Pas
     return by_id
 
 
-def _details(entry: PassageEntry) -> dict[str, str]:
+def _details(entry: PassageEntry) -> dict[str, str | int | None]:
     return {name: getattr(entry, name) for name in DETAILS}
 
 
@@ -247,19 +255,16 @@ class PassageFileImporter:
         file_format = chosen or recognise_among(path, FORMATS)
         if file_format is TSV_WITH_HEADER:
             self.tally.note(header_note(path))
+        unread: Counter[str] = Counter()
         for (query_id, line), listed in groupby(file_format.read_chosen(path), key=_request):
             if query_id is None:
-                self.passages.store(self._cut(listed), path=path)
+                entries = counting_unread(listed, unread)
+                self.passages.store(segmented(entries) if self.is_segmenting else entries, path=path)
             else:
                 self._pool(list(listed), at=FilePosition(path, line))
-
-    def _cut(self, entries: Iterable[PassageEntry]) -> Iterator[PassageEntry]:
-        for entry in entries:
-            if not self.is_segmenting:
-                yield entry
-                continue
-            for segment in segments(entry.doc_id, entry.text):
-                yield replace(entry, doc_id=segment.doc_id, text=segment.text)
+        if unread:
+            listed_fields = ", ".join(f"{name} ({count:,})" for name, count in unread.most_common())
+            self.tally.note(f"fields of passages in {path.name} that are not kept: {listed_fields}")
 
     def _pool(self, candidates: list[PassageEntry], *, at: FilePosition) -> None:
         """Store, pool and rank the candidates of one request."""

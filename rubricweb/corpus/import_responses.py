@@ -12,7 +12,8 @@ from django.db import reset_queries
 
 from grading import types
 from grading.errors import BadFormat
-from grading.formats.responses import read_responses
+from grading.formats.ids import text_md5
+from grading.formats.responses import read_answers
 from grading.segmentation import MAX_TOKENS, PassagesOf, response_passages
 from rubricweb.corpus.convert import response_fields
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting, fitting_id, some
@@ -118,7 +119,7 @@ class ResponseImporter:
     def _read_file(self, path: Path) -> None:
         unknown: list[tuple[str, FilePosition]] = []
         n_read = cut = 0
-        for response in read_responses(path):
+        for response in read_answers(path):
             at = FilePosition(path, response.line or None)
             topic = self._topic(response, at)
             if topic is None:
@@ -143,11 +144,19 @@ class ResponseImporter:
             )
 
     def _topic(self, response: types.Response, at: FilePosition) -> Topic | None:
-        """Return the response's topic; without a file of queries, a new one is made."""
+        """Return the response's topic; without a file of queries, a new one is made.
+
+        An answer of a trace, whose id is the md5 of its question, is to the one topic with that text.
+        """
+        question = _query(response.foreign)
         topic = self._topics.by_query_id.get(response.query_id)
+        if topic is None and response.query_id == text_md5(question):
+            topics, text = self._topics.by_query_id.values(), question.strip().casefold()
+            alike = [row for row in topics if row.text.strip().casefold() == text]
+            topic = alike[0] if len(alike) == 1 else None
         if topic is not None or self._topics.is_closed:
             return topic
-        return self._topics.require(response.query_id, text=_query(response.foreign), at=at)
+        return self._topics.require(response.query_id, text=question, at=at)
 
     def _add(self, response: types.Response, topic: Topic, at: FilePosition, passages_of: PassagesOf) -> int:
         """Store the response with its passages; return how many of them are parts of a longer text."""

@@ -42,9 +42,7 @@ class Collection(models.Model):
     answers_by = models.CharField(max_length=64, blank=True, default="")
     """The fingerprint of the grader whose extracted answers are verified; empty for the grader itself."""
     default_grader = models.CharField(max_length=64, blank=True, default="")
-    """The fingerprint of the grader that pages show by default; empty until grades are imported, a second
-    grader starts, or an organizer chooses.
-    """
+    """The fingerprint of the grader that pages show; empty until grades come in or somebody chooses."""
     pool_rule = models.JSONField(default=dict, blank=True)
     """How deep runs are pooled, as `pooling.PoolRule` writes it; empty where files say what is pooled."""
     stamp = models.PositiveBigIntegerField(default=new_stamp)
@@ -140,7 +138,9 @@ class Topic(models.Model):
     """The longest response; `limit_characters` in characters."""
     limit_characters = models.PositiveIntegerField(null=True, blank=True)
     attributes = models.JSONField(default=dict, blank=True)
-    """Categories and scores of the topic by their names."""
+    """Categories and scores of the topic by their names, from files and people."""
+    attribute_sources = models.JSONField(default=dict, blank=True)
+    """By attribute what a model says of it, and whether a person decided: see `topic_attributes`."""
     foreign = models.JSONField(null=True, blank=True)
     """The topic's JSON object as its file has it; None for topics of TSV."""
     position = models.PositiveIntegerField()
@@ -196,6 +196,9 @@ class Passage(models.Model):
     url = models.TextField(blank=True, default="")
     headings = models.TextField(blank=True, default="")
     """One a line, from the document's to the passage's own."""
+    start_char = models.PositiveIntegerField(null=True, blank=True)
+    """The first character of a segment in its document, from 0; `end_char` is the one after its last."""
+    end_char = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         constraints = (
@@ -321,9 +324,7 @@ class Response(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="responses")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="responses")
     sentences = models.JSONField()
-    """In order: {"text": …, "citations": […]}; a citation is [doc id, score or null], and citations are null
-    where the file does not say.
-    """
+    """In order: {"text": …, "citations": [[doc id, score or null], …] or null where the file says none}."""
     references = models.JSONField(null=True, blank=True)
     """Doc ids; null where the file has no list."""
     documents = models.JSONField(default=dict, blank=True)

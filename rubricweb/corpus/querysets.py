@@ -39,6 +39,14 @@ class TopicQuerySet(models.QuerySet[Any]):
         """Return the attributes of each topic by its query id, as `grading.topic_attributes` takes them."""
         return dict(self.order_by("position").values_list("query_id", "attributes"))
 
+    def attribute_values_with_model(self) -> dict[str, dict[str, object]]:
+        """Return the same, and what a model says where neither a file nor a person says anything."""
+        rows = self.order_by("position").values_list("query_id", "attributes", "attribute_sources")
+        return {
+            query_id: {name: row["model"] for name, row in sources.items() if "model" in row} | attributes
+            for query_id, attributes, sources in rows
+        }
+
 
 class RunQuerySet(models.QuerySet[Any]):
     def accepted(self) -> RunQuerySet:

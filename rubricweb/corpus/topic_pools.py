@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -206,6 +206,15 @@ class CollectionPool:
 
     def is_left_out(self, topic_id: int, passage_pk: int) -> bool:
         return passage_pk in self.left_out.get(topic_id, ())
+
+    def ranked_by(self, run_tags: Iterable[str]) -> dict[int, frozenset[int]]:
+        """Return the pooled passages that any of these runs ranks, by topic id."""
+        runs = [self.run_tags.index(tag) for tag in run_tags]
+        rows = ((topic, np.unique(topic.ranked_rows[runs]).tolist()) for topic in self.topics)
+        return {
+            topic.topic_id: frozenset(topic.passage_pks[row] for row in places if row >= 0)
+            for topic, places in rows
+        }
 
     def only(self, topic_id: int) -> CollectionPool:
         """Return the same collection with one topic."""

@@ -1,13 +1,17 @@
 from django.urls import path
 
-from rubricweb.corpus import audit, people, runs, settings
+from rubricweb.corpus import audit, people, runs, settings, topic_attributes
 
 PEOPLE = "collections/<slug:slug>/people/"
+ATTRIBUTES = "collections/<slug:slug>/attributes/"
 
 app_name = "corpus"
 urlpatterns = [
     path("collections/<slug:slug>/events/", settings.collection_events, name="events"),
     path("collections/<slug:slug>/settings/", settings.settings, name="settings"),
+    path(ATTRIBUTES, topic_attributes.topic_attributes, name="topic-attributes"),
+    path(f"{ATTRIBUTES}topics/<int:topic_id>/", topic_attributes.decide, name="attributes-decide"),
+    path(f"{ATTRIBUTES}jobs/<int:job_id>/", topic_attributes.limits, name="attributes-limits"),
     path(PEOPLE, people.people, name="people"),
     path(f"{PEOPLE}members/", people.member, name="member"),
     path(f"{PEOPLE}members/<int:user_id>/password/", people.password_link, name="password-link"),

@@ -136,7 +136,8 @@ def trial_of(
     return _compared(
         table,
         ScoreTable(table.run_tags, table.topic_ids, scores),
-        intervals=rank_intervals(table.scores) if measure.bootstraps_by_topic else None,
+        measure,
+        intervals=rank_intervals(measure.merits(table.scores)) if measure.bootstraps_by_topic else None,
         is_as_now=new == old and len(tried) == len(listed),
         ignores_weights=new != old and _same(column, _scores(matrix, grades[topic.pk].pool, measure, old)),
     )
@@ -170,13 +171,14 @@ def _scores(matrix: GradeMatrix, pool: TopicPool, measure: MeasureSpec, weights:
 def _compared(
     now: ScoreTable,
     tried: ScoreTable,
+    measure: MeasureSpec,
     *,
     intervals: RankIntervals | None,
     is_as_now: bool,
     ignores_weights: bool,
 ) -> Trial:
     before, after = now.means(), tried.means()
-    old, new = influence.ranks(before).tolist(), influence.ranks(after).tolist()
+    old, new = (influence.ranks(measure.merits(means)).tolist() for means in (before, after))
     rows = []
     for run, tag in enumerate(now.run_tags):
         first, last = intervals.possible(run) if intervals else (1, len(old))

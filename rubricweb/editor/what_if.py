@@ -68,9 +68,10 @@ class RunChanges:
     """Runs whose score changes, whether or not they move."""
 
     @classmethod
-    def between(cls, before: ScoreTable, after: ScoreTable) -> RunChanges:
+    def between(cls, before: ScoreTable, after: ScoreTable, measure: MeasureSpec) -> RunChanges:
         old, new = before.means(), after.means()
-        return cls(run_moves(before, after), len(influence.swapped_pairs(old, new)), _rescored(old, new))
+        n_swapped = len(influence.swapped_pairs(old, new))
+        return cls(run_moves(before, after, measure), n_swapped, _rescored(old, new))
 
     @property
     def n_beyond(self) -> int:
@@ -154,7 +155,7 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
             for doc_id, before, after in pairs
             if before != after
         ),
-        runs=RunChanges.between(before, after),
+        runs=RunChanges.between(before, after, now.measure),
     )
 
 
@@ -163,12 +164,12 @@ def _rescored(before: Scores, after: Scores) -> int:
     return int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum())
 
 
-def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
+def run_moves(before: ScoreTable, after: ScoreTable, measure: MeasureSpec) -> tuple[RunMove, ...]:
     """Return the runs whose rank changes, best new rank first."""
     row_of = {run_tag: row for row, run_tag in enumerate(before.run_tags)}
-    old, new, intervals = before.means(), after.means(), rank_intervals(before.scores)
+    old, new, intervals = before.means(), after.means(), rank_intervals(measure.merits(before.scores))
     moves = []
-    for move in influence.moves(old, new, before.run_tags):
+    for move in influence.moves(measure.merits(old), measure.merits(new), before.run_tags):
         run = row_of[move.run_tag]
         first, last = intervals.possible(run) if intervals else (1, len(row_of))
         possible, is_beyond = rank_span(first, last), not first <= move.after <= last
@@ -223,7 +224,7 @@ def board_diff(
         config=config,
         measure=measure,
         labels=_label_counts(bank, now, old, new),
-        runs=RunChanges.between(before, after),
+        runs=RunChanges.between(before, after, now.measure),
     )
 
 

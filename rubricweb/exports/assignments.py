@@ -119,11 +119,7 @@ def contradiction_losses(scope: BankScope, config: GraderConfig, dialect: Dialec
     vocabulary = _CRITERIA if dialect is ragdoll.GRADED else _NUGGETS
     word = vocabulary.by_assignment[assignment_of(CONTRADICTS)]
     return [
-        Loss(
-            answer.topic.query_id,
-            item.text,
-            f"that run {answer.shown_tag} contradicts it ({word} instead)",
-        )
+        Loss(answer.topic.query_id, item.text, f"that run {answer.shown_tag} contradicts it ({word} instead)")
         for answer in whole_answers(scope, config, vocabulary.bank)
         for item in answer.items
         if answer.ratings.get(item.item_id) == CONTRADICTS

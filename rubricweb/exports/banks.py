@@ -149,9 +149,7 @@ class BankExportForm(forms.Form):
     """Which state of a bank is exported, in which dialect; only organizers are offered its secret items."""
 
     dialect = forms.ChoiceField(
-        label="Format",
-        choices=[(dialect.name, dialect.label) for dialect in DIALECTS],
-        initial="v3",
+        label="Format", choices=[(dialect.name, dialect.label) for dialect in DIALECTS], initial="v3"
     )
     version = forms.ChoiceField(label="Version", required=False)
     by = forms.ChoiceField(
@@ -220,10 +218,7 @@ def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
         return _back(bank, request)
     export = form.export
     if export.refusals:
-        messages.error(
-            request,
-            f"{export.dialect.label} cannot hold this rubric. See the list.",
-        )
+        messages.error(request, f"{export.dialect.label} cannot hold this rubric. See the list.")
         return _back(bank, request)
     content_type = "application/zip" if export.dialect.file_name else "application/jsonl; charset=utf-8"
     return _download(export.content(), name=export.file_name, content_type=content_type)

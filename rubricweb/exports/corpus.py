@@ -118,10 +118,7 @@ def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
     try:
         content = export.content()
     except BadFormat as error:
-        messages.error(
-            request,
-            f"The topics cannot be written in this format: {error.problem}.",
-        )
+        messages.error(request, f"The topics cannot be written in this format: {error.problem}.")
         return redirect(back, slug)
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
@@ -205,10 +202,7 @@ def run_page(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
             context["export"] = export = run_export(run, form.cleaned_data["format"])
             context["file_address"] = f"{file_address}?format={export.format_name}"
     except BadFormat as error:
-        form.add_error(
-            "format",
-            f"The run cannot be written in this format: {error.problem}.",
-        )
+        form.add_error("format", f"The run cannot be written in this format: {error.problem}.")
     if form.errors:
         return form_response(request, "exports/file.html", context, part="file")
     return page_or_part(request, "exports/file.html", context, part="file")
@@ -224,10 +218,7 @@ def run_file(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
         export = run_export(run, form.cleaned_data["format"])
         content = export.content()
     except BadFormat as error:
-        messages.error(
-            request,
-            f"The run cannot be written in this format: {error.problem}.",
-        )
+        messages.error(request, f"The run cannot be written in this format: {error.problem}.")
         return redirect("exports:run", slug, run_id)
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'

@@ -9,13 +9,7 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from grading.formats.graded import encoded
-from grading.formats.graded_records import (
-    GradedBy,
-    GradedLine,
-    GradedPassage,
-    ImportedGrade,
-    PooledRank,
-)
+from grading.formats.graded_records import GradedBy, GradedLine, GradedPassage, ImportedGrade, PooledRank
 from grading.formats.graded_records import Judgment as JudgmentOfPassage
 from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Outcome, Purpose

@@ -162,10 +162,7 @@ def _answer_sources(query: ListingQuery) -> Sources:
     )
     ordered = extracting.distinct().order_by("prompt_class", "pk")
     return {
-        kind: [
-            config,
-            *(other for other in ordered if other.llm == config.llm and kind in kinds_of(other)),
-        ]
+        kind: [config, *(other for other in ordered if other.llm == config.llm and kind in kinds_of(other))]
         for kind, config in query.rater.by_kind.items()
     }
 

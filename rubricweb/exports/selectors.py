@@ -221,10 +221,7 @@ ONE_WAY = (
         ("arena:board-file csv", "arena:board-file tsv", "arena:board-file json"),
         "The vote board, which is computed from the votes.",
     ),
-    OneWay(
-        ("exports:support qrels",),
-        "Support labels as qrels, which name nobody: import JSON Lines.",
-    ),
+    OneWay(("exports:support qrels",), "Support labels as qrels, which name nobody: import JSON Lines."),
     OneWay(
         ("exports:leaderboard tex", "exports:leaderboard eval.measures.yml"),
         "Leaderboards as LaTeX, and their measures as YAML: import another format.",
@@ -238,10 +235,7 @@ ONE_WAY = (
         ),
         "Listings of the Workbench, which are written for people.",
     ),
-    OneWay(
-        ("exports:qrels-losses", "exports:bank-losses"),
-        "Lists of what a file leaves out.",
-    ),
+    OneWay(("exports:qrels-losses", "exports:bank-losses"), "Lists of what a file leaves out."),
     OneWay(
         (
             *("corpus:audit-file csv", "corpus:audit-file tsv"),
@@ -252,10 +246,16 @@ ONE_WAY = (
     OneWay(
         (
             *("release prompts", "release runs/runs.tsv", "release agreement", "release figures"),
-            *("release provenance", "release tex", "release README.md", "release manifest.json"),
+            *(
+                "release provenance",
+                "release tex",
+                "release py",
+                "release README.md",
+                "release manifest.json",
+            ),
             "release SHA256SUMS",
         ),
-        "Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance.",
+        "Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance, the script.",
     ),
 )
 """In the order of the page Share."""

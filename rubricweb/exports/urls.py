@@ -1,15 +1,6 @@
 from django.urls import path
 
-from rubricweb.exports import (
-    assessments,
-    banks,
-    corpus,
-    graded,
-    labels,
-    listings,
-    support,
-    views,
-)
+from rubricweb.exports import assessments, banks, corpus, graded, labels, listings, passages, support, views
 
 app_name = "exports"
 urlpatterns = [
@@ -34,6 +25,7 @@ urlpatterns = [
     path("<slug:slug>/exports/banks/<int:bank_id>/listings/<str:listing>/", listings.listing, name="listing"),
     path("<slug:slug>/exports/topics/", corpus.topics_page, name="topics"),
     path("<slug:slug>/exports/topics/file/", corpus.topics_file, name="topics-file"),
+    path("<slug:slug>/exports/passages/", passages.passages_file, name="passages"),
     path("<slug:slug>/exports/runs/<int:run_id>/", corpus.run_page, name="run"),
     path("<slug:slug>/exports/runs/<int:run_id>/file/", corpus.run_file, name="run-file"),
     path("<slug:slug>/exports/support/", support.support_page, name="support-labels"),

@@ -97,14 +97,10 @@ class FlagsExportForm(forms.Form):
     """A file of flags and comments."""
 
     format = forms.ChoiceField(
-        label="Format",
-        choices=[("jsonl", "JSON Lines"), ("tsv", "TSV")],
-        required=False,
+        label="Format", choices=[("jsonl", "JSON Lines"), ("tsv", "TSV")], required=False
     )
     names = forms.ChoiceField(
-        label="People",
-        choices=[("", "pseudonyms"), ("1", "usernames")],
-        required=False,
+        label="People", choices=[("", "pseudonyms"), ("1", "usernames")], required=False
     )
 
 
@@ -118,10 +114,7 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
     try:
         lines = list(qrels_lines(selectors.qrels(form.spec)))
     except BadFormat as error:
-        messages.error(
-            request,
-            f"These labels cannot be written as qrels: {error.problem}.",
-        )
+        messages.error(request, f"These labels cannot be written as qrels: {error.problem}.")
         return _back(request, slug)
     return _download(lines, name=selectors.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
 
@@ -147,10 +140,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     try:
         lines = FORMATS[kind].lines(form.spec)
     except BadFormat as error:
-        messages.error(
-            request,
-            f"This board cannot be written as {kind}: {error.problem}.",
-        )
+        messages.error(request, f"This board cannot be written as {kind}: {error.problem}.")
         return _back(request, slug)
     name = selectors.leaderboard_name(form.spec, kind)
     return _download(lines, name=name, content_type=FORMATS[kind].media_type)

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan
 from grading.statistics import max_t
 from grading.statistics.agreement import ENOUGH_CELLS
-from grading.statistics.calibration import (
-    Bias,
-    Calibration,
-    RatingRow,
-    biases,
-    calibration,
-    thirds,
-)
+from grading.statistics.calibration import Bias, Calibration, RatingRow, biases, calibration, thirds
 from grading.statistics.diagnostics import families
 from grading.statistics.mean_intervals import LEVEL
 from rubricweb.accounts.models import User

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 
 from grading.errors import GraderUnavailable
 from grading.graders import registry
+from grading.graders.backend_options import Value
 from grading.graders.hf_model import SMOLLM2, gguf_file
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
@@ -36,6 +37,10 @@ ASKED = {
     Purpose.DIRECT: "Is the passage relevant to the topic, without questions?",
 }
 """The groups of prompts by purpose."""
+CPU_SERVER = "cpu-server"
+"""The name of the preset in addresses."""
+CPU_SERVER_OPTIONS: Mapping[str, Value] = {"constrained": True, "concurrency": 4, "timeout_s": 600.0}
+"""What suits a server on processors, such as llama.cpp's: a token a rating, few calls at once, patience."""
 OF_A_HUB = re.compile(r"[\w.-]+/[\w.-]+")
 SERVER_SECONDS = 5.0
 
@@ -98,7 +103,7 @@ CARDS = (
         "Model server",
         ("openai_compatible", "batch_file"),
         "",
-        "Large models that you or a provider run: vLLM, or any server that speaks the OpenAI protocol.",
+        "Models that you or a provider run: vLLM, llama.cpp, any server that speaks the OpenAI protocol.",
         "Confidential passages, unless the server is yours.",
     ),
 )
@@ -290,16 +295,22 @@ def grader_form(
     card: GraderCard,
     workers: Sequence[WorkerBeat],
     submitted: Mapping[str, Any] | None = None,
+    *,
+    preset: str = "",
 ) -> GraderChoiceForm:
     """Return the form as submitted, else with the collection's own choice or the card's defaults.
 
-    The collection's choice is used where the card is its grader's.
+    The collection's choice is used where the card is its grader's, unless a preset of the card is named.
     """
-    is_own = card == card_of(collection)
+    is_preset = preset == CPU_SERVER and card.key == "server"
+    is_own = card == card_of(collection) and not is_preset
     initial: dict[str, Any] = {"grader_backend": card.backend.name, "grader_llm": card.llm}
     if is_own:
         initial = {"grader_backend": collection.grader_backend, "grader_llm": collection.grader_llm}
         initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
+    if is_preset:
+        names, _ = server_models()
+        initial["grader_llm"] = names[0] if len(names) == 1 else ""
     form = GraderChoiceForm(submitted, initial=initial)
     backend = str(form["grader_backend"].value())
     if backend not in card.backends:
@@ -310,7 +321,8 @@ def grader_form(
     form.workers = workers
     offer_choices(form, "grader_backend", [(name, registry.BACKENDS[name].label) for name in card.backends])
     offer_choices(form, "grader_prompts", _offered(registry.BACKENDS[backend], form.own))
-    add_options(form, backend, collection.grader_options if is_own else {})
+    own_options: Mapping[str, Value] = collection.grader_options if is_own else {}
+    add_options(form, backend, CPU_SERVER_OPTIONS if is_preset else own_options)
     return form
 
 

@@ -43,6 +43,7 @@ from rubricweb.graders.forms import why_not_ask
 from rubricweb.graders.kept import kept_context
 from rubricweb.graders.models import CalibrationCard, DryRun
 from rubricweb.graders.panels import panels_context
+from rubricweb.graders.rationales import rationales_context
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor
@@ -171,7 +172,8 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
     query = request.GET if submitted is None else submitted
     card = next((each for each in cards() if each.key == query.get("card")), card_of(collection))
     workers = monitor.workers().beats
-    form = grader_form(collection, card, workers, submitted if submitted is not None else _tried(query))
+    fields = submitted if submitted is not None else _tried(query)
+    form = grader_form(collection, card, workers, fields, preset=query.get("preset", ""))
     has_sent = form.is_bound and submitted is None
     context = {
         "collection": collection,
@@ -187,6 +189,7 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
         **prompts.listed(collection),
         **kept_context(collection),
         **panels_context(collection),
+        **({} if request.htmx else rationales_context(collection)),
         "compared_calls": [] if request.htmx else calls_compared(collection),
     }
     if not form.is_bound or (has_sent and form.is_valid()):

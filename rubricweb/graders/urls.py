@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.graders import calibration, graders, kept, panels, prompts
+from rubricweb.graders import calibration, graders, kept, panels, prompts, rationales
 
 app_name = "graders"
 urlpatterns = [
@@ -14,6 +14,7 @@ urlpatterns = [
     path("<slug:slug>/graders/replies/", kept.replies, name="replies"),
     path("<slug:slug>/graders/panels/form/", panels.form_new, name="panel-form"),
     path("<slug:slug>/graders/panels/<int:panel_id>/combine/", panels.combine, name="panel-combine"),
+    path("<slug:slug>/graders/rationales/", rationales.check_rationales, name="check-rationales"),
     path("<slug:slug>/graders/calibration/make/", calibration.make, name="calibrate"),
     path("<slug:slug>/graders/calibration/<int:card_id>/file/", calibration.card_file, name="card-file"),
     path("<slug:slug>/graders/calibration/<int:card_id>/badge/", calibration.badge, name="badge"),

@@ -100,8 +100,7 @@ class HumanGrade(models.Model):
                 fields=("revision", "passage", "by", "number"), name="human_grades_in_turn"
             ),
             models.CheckConstraint(
-                condition=Q(rating__isnull=True) | IS_RATING,
-                name="human_rating_within_scale",
+                condition=Q(rating__isnull=True) | IS_RATING, name="human_rating_within_scale"
             ),
             models.CheckConstraint(
                 condition=Q(is_withdrawn=True, rating__isnull=True, verdict="")

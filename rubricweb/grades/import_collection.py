@@ -55,10 +55,7 @@ CORPUS = (
 )  # fmt: skip
 BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
-ALIKE = {
-    Content.SUPPORT: (Content.LABELLED_ANSWERS,),
-    Content.LABELLED_ANSWERS: (Content.SUPPORT,),
-}
+ALIKE = {Content.SUPPORT: (Content.LABELLED_ANSWERS,), Content.LABELLED_ANSWERS: (Content.SUPPORT,)}
 """What may stand in files of the same option."""
 DEFAULT_BANK = "main"
 NUGGET_GRADER = "AutoJudge"
@@ -382,10 +379,4 @@ def _summary(tally: Tally) -> str:
     )
 
 
-__all__ = [
-    "DEFAULT_BANK",
-    "NUGGET_GRADER",
-    "ImportFiles",
-    "ImportSummary",
-    "import_collection",
-]
+__all__ = ["DEFAULT_BANK", "NUGGET_GRADER", "ImportFiles", "ImportSummary", "import_collection"]

@@ -8,14 +8,7 @@ from pathlib import Path
 
 from grading.formats.assignments import PEOPLE
 from grading.formats.graded_records import DIRECT_ITEM, GradedLine
-from grading.formats.judge_qrels import (
-    FILE_MD5,
-    SCALES,
-    JudgeFile,
-    judge_lines,
-    read_judge,
-    scale_of_files,
-)
+from grading.formats.judge_qrels import FILE_MD5, SCALES, JudgeFile, judge_lines, read_judge, scale_of_files
 from grading.types import ItemKind
 from rubricweb.banks.importers import BankImporter
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, some

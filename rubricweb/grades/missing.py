@@ -25,7 +25,7 @@ from rubricweb.corpus.models import Collection, Passage, Pooled
 from rubricweb.grades import access, actions, configs, raters, selectors
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.gaps import Doubt, doubt_by
-from rubricweb.grades.engine.stages import Stages, stages
+from rubricweb.grades.engine.stages import Stages
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs.waiting import WaitingLine
 
@@ -143,8 +143,7 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     find = partial(monitor.to_start, collection, scope)
     if refusal := access.price_refusal(request.user, collection, find):
         return _refused(request, collection, {"start_refusal": refusal})
-    active = configs.active_configs(collection)
-    plan = stages(collection, active, topics=scope.topics, items=scope.items, doubt=scope.doubt)
+    plan = monitor.planned(collection, scope, configs.active_configs(collection))
     started = actions.start_plan(plan, by=request.user)
     if not started:
         messages.info(request, "Nothing to start: every missing pair is already being graded.")

@@ -32,13 +32,7 @@ from rubricweb.grades.configs import WHOLE_SCALE, default_min_grade, kinds_of, s
 from rubricweb.grades.human_matrices import HumanGrades, human_matrices
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig, GradingJob
-from rubricweb.grades.panels import (
-    CannotForm,
-    MemberMatrices,
-    PanelChoice,
-    panel_config,
-    require_alike,
-)
+from rubricweb.grades.panels import CannotForm, MemberMatrices, PanelChoice, panel_config, require_alike
 from rubricweb.grades.topic_ratings import UNJUDGED, judged
 
 Ints = NDArray[np.int64]

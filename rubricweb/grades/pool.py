@@ -89,9 +89,7 @@ class PoolForm(forms.Form):
     automatic = _depth("Of automatic runs", help_text="Empty: as above.")
     manual = _depth("Of manual runs", help_text="Empty: as above.")
     runs = forms.MultipleChoiceField(
-        label="Runs",
-        required=False,
-        help_text="None chosen: all runs, including later ones.",
+        label="Runs", required=False, help_text="None chosen: all runs, including later ones."
     )
 
     def __init__(self, collection: Collection, query: Mapping[str, Any] | None) -> None:

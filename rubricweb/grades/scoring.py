@@ -99,6 +99,10 @@ class MeasureSpec:
         """Return whether there is no first relevant label: labels are gains, or any label counts."""
         return self.registered.threshold is not Threshold.PROMPT
 
+    def merits(self, scores: Scores) -> Scores:
+        """Return the scores such that higher is better, to order runs by: negated where less is better."""
+        return 0.0 - scores if self.registered.less_is_better else scores
+
     @property
     def bootstraps_by_topic(self) -> bool:
         return self.registered.bootstraps_by_topic
@@ -151,11 +155,8 @@ class MeasureSpec:
 
     @property
     def label_with_threshold(self) -> str:
-        return (
-            self.label
-            if self.takes_gains or self.spelling
-            else f"{self.label} \N{GREATER-THAN OR EQUAL TO} {self.min_grade}"
-        )
+        has_none = self.takes_gains or self.spelling
+        return self.label if has_none else f"{self.label} \N{GREATER-THAN OR EQUAL TO} {self.min_grade}"
 
     @property
     def ir_measures(self) -> str:
@@ -333,11 +334,7 @@ def _label_scores(topic: TopicPool, labels: NDArray[np.int16], measure: MeasureS
 
 
 def _scored(
-    topic: TopicPool,
-    ranked: NDArray[np.int16],
-    judged: NDArray[np.int16],
-    measure: MeasureSpec,
-    level: int,
+    topic: TopicPool, ranked: NDArray[np.int16], judged: NDArray[np.int16], measure: MeasureSpec, level: int
 ) -> Scores:
     return registry.label_scores(
         ranked,
@@ -350,8 +347,7 @@ def _scored(
 
 
 def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
-    pairs = zip(topic.doc_ids, labels.tolist(), strict=True)
-    return {doc_id: label for doc_id, label in pairs if label >= 0}
+    return {doc_id: label for doc_id, label in zip(topic.doc_ids, labels.tolist(), strict=True) if label >= 0}
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,12 +167,7 @@ def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
     campaigns = _step("Campaigns", "; ".join(left) or "none open", card, link, left)
     human_work = (
         campaigns,
-        _left(
-            "Conflicts between assessors",
-            work.conflicts.get(pk, 0),
-            card,
-            ("campaigns:decide", "Decide"),
-        ),
+        _left("Conflicts between assessors", work.conflicts.get(pk, 0), card, ("campaigns:decide", "Decide")),
         _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
         _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),
     )

@@ -60,6 +60,13 @@ TABS = (
                 pages=("review:problems-search",),
             ),
             Screen(
+                "Attributes",
+                "corpus:topic-attributes",
+                roles.TO_EDIT_BANK,
+                "categories scores intrinsic diverse sample model",
+                pages=("corpus:attributes-",),
+            ),
+            Screen(
                 "History",
                 "editor:history",
                 keywords="versions ledger changes restore diff",
@@ -78,10 +85,7 @@ TABS = (
                 pages=("campaigns:",),
             ),
             Screen(
-                "Decide",
-                "campaigns:decide",
-                roles.TO_DECIDE,
-                "adjudication conflicts assessors overruled",
+                "Decide", "campaigns:decide", roles.TO_DECIDE, "adjudication conflicts assessors overruled"
             ),
             Screen("Verify", "review:verify", keywords="verify grading check right wrong"),
             Screen(
@@ -133,9 +137,13 @@ TABS = (
                 "Votes",
                 "arena:board",
                 roles.TO_VIEW,
-                "arena bradley terry strength rubric disagree preference",
+                "arena bradley terry strength rubric disagree preference models judges",
                 pages=tuple(
-                    f"arena:{name}" for name in ("board-file", "votes-file", "keep-board", "settings")
+                    f"arena:{name}"
+                    for name in (
+                        *("board-file", "votes-file", "keep-board", "settings"),
+                        *("judges", "ask-judge", "judge-limits"),
+                    )
                 ),
             ),
             Screen(

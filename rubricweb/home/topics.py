@@ -285,11 +285,4 @@ def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
     matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
     chosen = sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
     page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
-    return {
-        "banks": banks,
-        "bank": bank,
-        "rater": rater,
-        "page": page,
-        "totals": totals(rows),
-        "sort": sort,
-    }
+    return {"banks": banks, "bank": bank, "rater": rater, "page": page, "totals": totals(rows), "sort": sort}

@@ -136,10 +136,7 @@ def work(request: HtmxRequest, slug: str) -> HttpResponse:
     """List what waits for the reader, the next thing to do large on top."""
     collection = collection_for(request.user, slug)
     role = roles.role_of(request.user, collection) or roles.TO_VIEW
-    context = {
-        "collection": collection,
-        "work": work_of(request.user, collection, role),
-    }
+    context = {"collection": collection, "work": work_of(request.user, collection, role)}
     return page_or_part(request, "home/work.html", context, part="waiting")
 
 

@@ -29,8 +29,8 @@ class Listing:
 
     kind: str
     """Name in addresses."""
-    units: str
-    """Plural noun for the units of its chunks: "topics"."""
+    units: str | Callable[[Any], str]
+    """Plural noun for the units of its chunks, "topics", or of a job's where they differ."""
     jobs: Callable[[int], QuerySet[Any]]
     """The jobs of the collection with this key, latest first, with what `name` and `address` read."""
     name: Callable[[Any], str]
@@ -265,7 +265,7 @@ def _line_of_job(row: ListedJob) -> JobLine:
         done=progress.done,
         total=job.total,
         failed=progress.failed,
-        units=listing.units,
+        units=listing.units if isinstance(listing.units, str) else listing.units(job),
         share=progress.done / job.total if job.total else 0,
         remaining=progress.remaining,
         ended_at=job.ended_at,

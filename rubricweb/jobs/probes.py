@@ -225,11 +225,7 @@ def livez(request: HttpRequest) -> HttpResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while this process can serve pages, else 503. It can without Redis."""
-    checks = {
-        "database": has_database(),
-        "migrations": has_migrations(),
-        "static_files": has_static_files(),
-    }
+    checks = {"database": has_database(), "migrations": has_migrations(), "static_files": has_static_files()}
     return JsonResponse(checks, status=200 if all(checks.values()) else 503)
 
 

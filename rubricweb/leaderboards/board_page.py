@@ -35,7 +35,7 @@ from rubricweb.leaderboards.board import (
     sentences,
 )
 from rubricweb.leaderboards.board import columns as board_columns
-from rubricweb.leaderboards.board.columns import Column, Place, changed, is_ranked
+from rubricweb.leaderboards.board.columns import Column, Place, changed
 from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.plots import Dot, DotAxis, Spread
@@ -197,7 +197,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
     label, sample = provenance.measure_name(current.spec), current.sample
     tested = [row.is_behind for row in current.rows if row.is_behind is not None]
     is_mixed = tested != sorted(tested)
-    columns = board_columns.columns_of(current)
+    columns, by_rank = board_columns.columns_of(current), board_columns.by_rank(current)
     spreads = {row.run_id: _spread(row, rendering) for row in current.rows}
     axis = plots.dot_axis([spread for spread in spreads.values() if spread])
     return {
@@ -207,8 +207,8 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
         "axis": axis,
         "lines": _lines(current, columns, rendering, axis, sort),
         "is_dense": len(current.rows) >= DENSE_FROM,
-        "is_mixed": is_mixed and is_ranked(sort),
-        "heads": board_columns.heads(current, columns, query, sort or ("" if is_mixed else "-score")),
+        "is_mixed": is_mixed and sort in ("", by_rank),
+        "heads": board_columns.heads(current, columns, query, sort or ("" if is_mixed else by_rank)),
         "has_estimates": any(row.estimate for row in current.rows),
         "estimate_lacks": sentences.lacks(sample),
         "estimand": provenance.estimand(current.spec) if sample else "",

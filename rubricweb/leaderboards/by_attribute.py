@@ -75,7 +75,7 @@ def board_by_attribute(scored: ScoredBoard, name: str) -> BoardByAttribute:
     topics = scored.spec.collection.topics.attribute_values()
     attribute = attributes(topics)[name]
     query_ids = [topic.query_id for topic, _ in scored.base.units()]
-    order = best_first(scored.means)
+    order = best_first(scored.mean_merits)
     scores, tags = scored.table.scores[order], tuple(scored.run_tags[run] for run in order)
     whole = _column(scored, tags, scores, None)
     columns = []
@@ -103,7 +103,8 @@ def _column(
     means = np.round(summary.mean, TIED_DECIMALS)
     ranks = None
     if scored.spec.measure.bootstraps_by_topic:
-        ranks = rank_intervals(np.ascontiguousarray(scores), scored.spec.test)
+        merits = scored.spec.measure.merits(np.ascontiguousarray(scores))
+        ranks = rank_intervals(merits, scored.spec.test)
     ours = dict(zip(tags, means.tolist(), strict=True))
     theirs = dict(zip(tags, (means if whole is None else whole.means).tolist(), strict=True))
     return SliceColumn(

@@ -55,14 +55,11 @@ def add_label_arguments(parser: ArgumentParser) -> None:
 def _add_item_arguments(parser: ArgumentParser) -> None:
     """Add the grader, and the items whose grades are used."""
     parser.add_argument("slug", help="the collection")
-    parser.add_argument("--prompt-class", required=True, metavar="C")
-    parser.add_argument("--llm", required=True, metavar="L")
-    parser.add_argument(
-        "--backend", default="", metavar="B", help="where llm and prompt class are not enough"
-    )
-    parser.add_argument(
-        "--grader", type=int, metavar="ID", help="where they are not either: its id in the command `graders`"
-    )
+    text = "the grader, as far as the collection has several: its id in the command `graders`"
+    parser.add_argument("--grader", type=int, metavar="ID", help=text)
+    parser.add_argument("--prompt-class", default="", metavar="C", help="or its prompt class")
+    parser.add_argument("--llm", default="", metavar="L", help="and its model")
+    parser.add_argument("--backend", default="", metavar="B", help="and back-end, where these are not enough")
     parser.add_argument(
         "--bank", default="", metavar="NAME", help="default: the one bank that the grader graded"
     )

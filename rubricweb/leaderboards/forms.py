@@ -46,11 +46,7 @@ if TYPE_CHECKING:
 else:
     GraderChoice = VersionChoice = forms.ModelChoiceField
 
-KINDS = (
-    ("", "all that it grades"),
-    (ItemKind.QUESTION, "questions"),
-    (ItemKind.NUGGET, "nuggets"),
-)
+KINDS = (("", "all that it grades"), (ItemKind.QUESTION, "questions"), (ItemKind.NUGGET, "nuggets"))
 MODES = (
     (LabelMode.MAX, "highest rating"),
     (LabelMode.BINARY, "binary at the threshold"),
@@ -70,10 +66,7 @@ LABEL_DEFINITIONS = DEFINITIONS[:2]
 MISSING = (("", "counts 0"), (MissingTopic.SKIP, "is left out of its mean"))
 UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
 LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
-TREC_EVALS = (
-    ("", "trec_eval 9, single precision"),
-    (TrecEval.TEN, "trec_eval 10, double precision"),
-)
+TREC_EVALS = (("", "trec_eval 9, single precision"), (TrecEval.TEN, "trec_eval 10, double precision"))
 TESTS = (("", "sign flips"), (PairedTest.STUDENTISED, "studentised"))
 FORMER_TESTS = {"t": PairedTest.STUDENTISED, "randomisation": "", PairedTest.SIGN_FLIPS: ""}
 """Addresses and published boards have these names."""

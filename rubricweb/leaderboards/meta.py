@@ -105,10 +105,10 @@ def judged_reference(pool: CollectionPool, measure: MeasureSpec, min_relevant: i
     """
     measure = of_judgments(measure)
     table = judgment_table(pool, measure, level=min_relevant)
-    means = np.round(table.means(), TIED_DECIMALS).tolist()
+    means = measure.merits(np.round(table.means(), TIED_DECIMALS)).tolist()
     values = dict(zip(table.run_tags, means, strict=True))
     label = f"human judgments ({judged_by(measure, min_relevant)})"
-    return Reference(label, values, table.scores, table.run_tags)
+    return Reference(label, values, measure.merits(table.scores), table.run_tags)
 
 
 def _by_topic(board: Official, run_tags: Iterable[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
@@ -202,7 +202,7 @@ class CorrelationCell:
     """Shape (resamples,): over resampled topics."""
     against: str = ""
     ours: Mapping[str, float] = field(default_factory=dict)
-    """Run tag -> score."""
+    """Run tag -> score, higher is better."""
     theirs: Mapping[str, float] = field(default_factory=dict)
     n_topics: int = 0
     """Topics that `draws` resample."""
@@ -324,7 +324,9 @@ def correlation_cell(
     items = scored.base.items
     n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(scored.base.pool, items)
     n_topics = int(_counted(scored.table.scores).sum())
-    return CorrelationCell(correlations, draws, other.label, scored.by_run, theirs, n_topics, n_items, stamp)
+    return CorrelationCell(
+        correlations, draws, other.label, scored.merit_by_run, theirs, n_topics, n_items, stamp
+    )
 
 
 def _correlations(
@@ -332,7 +334,7 @@ def _correlations(
 ) -> dict[Coefficient, Correlation]:
     if scored.is_ungraded:
         return {name: Correlation(None, 0, NO_GRADES) for name in coefficients}
-    ours = scored.by_run
+    ours = scored.merit_by_run
     return {name: correlate(ours, theirs, name) for name in coefficients}
 
 
@@ -344,7 +346,7 @@ def _draws_of(
     Our topics are resampled, and theirs with them where their board is made of topics too.
     """
     tags = [tag for tag in scored.table.run_tags if tag in theirs]
-    ours = scored.table.scores[_places(scored.table.run_tags, tags)]
+    ours = scored.merits[_places(scored.table.run_tags, tags)]
     values, by_topic = np.array([theirs[tag] for tag in tags], dtype=np.float64), False
     if other.by_topic is not None:
         of_topics = other.by_topic[_places(other.run_tags, tags)]

@@ -34,17 +34,19 @@ from rubricweb.leaderboards.meta import (
 
 Json = dict[str, object]
 
-WINS = "measures of which the row is best, or as good, by every rank correlation shown"
+WINS = "measures of which the row is best, or as good, by Spearman, Kendall and tau-AP, as far as shown"
 SIGNS = {
     Coefficient.SPEARMAN: "S",
     Coefficient.KENDALL: "K",
     Coefficient.TAU_AP: "AP",
+    Coefficient.TAU_GAP: "GAP",
     Coefficient.PEARSON: "r",
 }
 NAMES = {
     Coefficient.SPEARMAN: "Spearman",
     Coefficient.KENDALL: "Kendall",
     Coefficient.TAU_AP: "tau-AP",
+    Coefficient.TAU_GAP: "tau-GAP",
     Coefficient.PEARSON: "Pearson",
 }
 NO_MEANING = "this measure has no meaning for this grader"
@@ -200,6 +202,7 @@ def comparison(compared: Comparison, against: str) -> PrintedTable:
     notes = (
         f"Correlation of the order of runs with {against}{_top(compared.spec)}",
         "S: Spearman's rho, K: Kendall's tau-b, AP: tau-AP; tied runs take average ranks",
+        "GAP: tau-GAP, of our order, with the gaps between scores of the other board; tied runs by name",
         "r: Pearson's, of the scores",
         f"wins: {WINS}",
         void(compared.rows),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib import resources
 from typing import Any
 
 from grading.arrays import none_if_nan, undefined_last
@@ -119,6 +120,9 @@ def boards(contents: Contents) -> list[tuple[str, Board]]:
 
 def board_files(contents: Contents) -> Iterator[ReleaseFile]:
     """Yield each board overall (JSON, TSV, LaTeX) and by topic, in the formats that other tools read."""
+    if contents.options.has_runs and boards(contents):
+        about = "recomputes the scores from grades, rubrics and runs: `python boards/recompute.py`"
+        yield text_file("boards/recompute.py", about, _recompute_lines)
     for stem, leaderboard in boards(contents):
         spec = leaderboard.spec
         about = f"the runs by {provenance.measure_name(spec)}, {lookup.grader_name(spec.config)}"
@@ -126,6 +130,12 @@ def board_files(contents: Contents) -> Iterator[ReleaseFile]:
             yield text_file(f"boards/{stem}.{form.name}", about, partial(_board_lines, form, leaderboard))
         for kind in files.PER_TOPIC:
             yield text_file(f"boards/{stem}.{kind}", f"{about}, by topic", partial(_value_lines, spec, kind))
+
+
+def _recompute_lines() -> list[str]:
+    return (
+        (resources.files("rubricweb.releases") / "recompute.py").read_text(encoding="utf-8").split("\n")[:-1]
+    )
 
 
 def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
@@ -236,8 +246,8 @@ def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
 
 def _heat_map(spec: BoardSpec, *, title: str) -> str:
     scored = scored_board(spec)
-    means = scored.means.tolist()
-    places = sorted(range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run]))
+    merits = scored.mean_merits.tolist()
+    places = sorted(range(len(merits)), key=lambda run: (-undefined_last(merits[run]), scored.run_tags[run]))
     rows = [
         HeatRow(scored.run_tags[run], tuple(none_if_nan(score) for score in scored.table.scores[run]))
         for run in places

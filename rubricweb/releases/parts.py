@@ -239,10 +239,7 @@ def _without_names(export: BankExport, contents: Contents) -> BankExport:
         return export
     lines = tuple(
         replace(
-            line,
-            items=[replace(item, foreign=None, parts={}) for item in line.items],
-            foreign=None,
-            parts={},
+            line, items=[replace(item, foreign=None, parts={}) for item in line.items], foreign=None, parts={}
         )
         for line in export.lines
     )

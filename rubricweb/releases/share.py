@@ -145,12 +145,7 @@ def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[s
 def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     """Show a release open below its row, in any state; while a worker writes it, it asks for itself alone."""
     row = access.release_for(request.user, slug, release_id)
-    context = {
-        "opened": row,
-        "parts": parts_of(row),
-        "total": len(PARTS),
-        "boards": row.boards.all(),
-    }
+    context = {"opened": row, "parts": parts_of(row), "total": len(PARTS), "boards": row.boards.all()}
     if request.htmx.target == "release":
         return page_or_part(request, PAGE, context | {"collection": row.collection}, part="release")
     return share_page(request, row.collection, context)

@@ -268,9 +268,7 @@ def _take(lease: leases.Lease[Submission], report: CheckReport, path: Path) -> N
             run.submitted_by, run.submitted_at = submission.by, submission.received_at
             run.save()
             import_collection(
-                submission.call.collection.slug,
-                files=_import_files(submission.call, path),
-                by=submission.by,
+                submission.call.collection.slug, files=_import_files(submission.call, path), by=submission.by
             )
             # The team may have submitted others since; now, nobody else can.
             if over := _limit(submission, report.run_tag):

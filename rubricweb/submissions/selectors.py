@@ -175,10 +175,7 @@ def versions_of(submission: Submission) -> list[Submission]:
 
 
 def _counts_of(
-    call: Call,
-    teams: Iterable[str],
-    runs: dict[tuple[str, int], set[int]],
-    listed: Iterable[Submission],
+    call: Call, teams: Iterable[str], runs: dict[tuple[str, int], set[int]], listed: Iterable[Submission]
 ) -> CallCounts:
     with_runs = [team for team in teams if runs[team, call.pk]]
     outcomes = Counter(submission.state_words for submission in listed if submission.call_id == call.pk)

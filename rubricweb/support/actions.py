@@ -8,13 +8,14 @@ from typing import Any
 
 from django.db import transaction
 
-from grading.support import LONGEST_REPLY, PROMPT_ID, JudgedCitations, Support
+from grading.support import CLAIM_PROMPT_ID, LONGEST_REPLY, PROMPT_ID, JudgedCitations, Support
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import queue
 from rubricweb.jobs.steering import Limits
-from rubricweb.support.labels import Citation, citation_of, failed, missing
+from rubricweb.support import labels, rationales
+from rubricweb.support.labels import Citation, citation_of
 from rubricweb.support.models import (
     SupportChunk,
     SupportEvent,
@@ -23,15 +24,11 @@ from rubricweb.support.models import (
     SupportLabel,
     SupportSettings,
 )
+from rubricweb.support.rationales import SampledRationales
 
 
 class NothingToAsk(Exception):
-    """The judge has labelled every citation that has a text, or none of its labels failed."""
-
-
-def judge_for(collection: Collection, backend: str, llm: str) -> SupportJudge | None:
-    """Return the judge that asks this model in today's words; None where it has never been asked."""
-    return collection.support_judges.filter(backend=backend, llm=llm, prompt_id=PROMPT_ID).first()
+    """The judge has labelled every citation or claim that has a text, or none of its labels failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +40,55 @@ class Asking:
     rule: JudgedCitations
     longest_reply: int = LONGEST_REPLY
     """In tokens."""
+    sampled: SampledRationales | None = None
+    """The rationales that are checked, instead of citations."""
+
+    @property
+    def prompt_id(self) -> str:
+        return CLAIM_PROMPT_ID if self.sampled else PROMPT_ID
+
+
+def judge_for(collection: Collection, asking: Asking) -> SupportJudge | None:
+    """Return the judge that asks this model in today's words; None where it has never been asked."""
+    return collection.support_judges.filter(
+        backend=asking.backend, llm=asking.llm, prompt_id=asking.prompt_id
+    ).first()
+
+
+def left_to_ask(collection: Collection, judge: SupportJudge | None, asking: Asking) -> list[Citation]:
+    """Return what the judge has not labelled of what is asked about, by topic."""
+    if asking.sampled:
+        return rationales.unlabelled_claims(collection, judge, asking.sampled)
+    return labels.missing(collection, judge, asking.rule)
+
+
+def failed_of(job: SupportJob) -> list[Citation]:
+    """Return what the job's judge gave a reply without a label to, of what jobs like this one ask about."""
+    if sampled := sampled_of(job):
+        return rationales.failed_claims(job.collection, job.judge, sampled)
+    return labels.failed(job.collection, job.judge)
+
+
+def units_of(job: SupportJob) -> str:
+    """Return what its units of work are called."""
+    return "claims" if job.grader_id else "citations"
+
+
+def sampled_of(job: SupportJob) -> SampledRationales | None:
+    """Return the rationales that the job checks; None where it labels citations."""
+    return SampledRationales(job.grader, job.sample) if job.grader else None
 
 
 @transaction.atomic
 def start(collection: Collection, asking: Asking, *, limits: Limits, by: User | None) -> SupportJob:
     """Have workers ask the model what it has not labelled, a topic at a time. Raises NothingToAsk."""
     judge, _ = SupportJudge.objects.get_or_create(
-        collection=collection, backend=asking.backend, llm=asking.llm, prompt_id=PROMPT_ID
+        collection=collection, backend=asking.backend, llm=asking.llm, prompt_id=asking.prompt_id
     )
     job = SupportJob(judge=judge, citations=asking.rule, longest_reply=asking.longest_reply)
-    return _started(job, missing(collection, judge, asking.rule), limits, by)
+    if asking.sampled:
+        job.grader, job.sample = asking.sampled.grader, asking.sampled.size
+    return _started(job, left_to_ask(collection, judge, asking), limits, by)
 
 
 @transaction.atomic
@@ -60,8 +96,8 @@ def retry_failed(before: SupportJob, *, limits: Limits, by: User | None) -> Supp
     """Ask the judge of `before` again wherever its reply named no label. Raises NothingToAsk."""
     judge = before.judge
     rows = {"citations": JudgedCitations.ALL, "longest_reply": before.longest_reply}
-    job = SupportJob(judge=judge, is_retry=True, **rows)
-    return _started(job, failed(judge.collection, judge), limits, by)
+    job = SupportJob(judge=judge, is_retry=True, grader=before.grader, sample=before.sample, **rows)
+    return _started(job, failed_of(before), limits, by)
 
 
 def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: User | None) -> SupportJob:
@@ -77,7 +113,9 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
         for number, (topic_id, size) in enumerate(by_topic.items())
     ]
     queue.enqueue(SupportChunk.objects.bulk_create(chunks))
-    audit.record("support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} citations")
+    audit.record(
+        "support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} {units_of(job)}"
+    )
     events.publish_on_commit(collection.channel, "progress")
     return job
 

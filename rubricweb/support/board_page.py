@@ -32,14 +32,14 @@ from rubricweb.jobs.steering import LimitsForm
 from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
-from rubricweb.support.actions import Asking, NothingToAsk
+from rubricweb.support.actions import Asking, NothingToAsk, failed_of, units_of
 from rubricweb.support.agreement import agreement, repeated
 from rubricweb.support.board import RULES, Counting, Mean, SupportBoard, column_names
 from rubricweb.support.board import board as board_of
 from rubricweb.support.estimates import estimates
 from rubricweb.support.kind import LISTING, measured_rate, of_model, price, price_of_job, price_of_retry
-from rubricweb.support.labels import SupportRater, failed, raters
-from rubricweb.support.models import CITATIONS, IMPORTED, SupportJob, SupportJudge
+from rubricweb.support.labels import SupportRater, raters
+from rubricweb.support.models import CITATIONS, CLAIM_PROMPTS, IMPORTED, SupportJob, SupportJudge
 
 LONGEST = 16_384
 DEFAULT_CITATIONS = JudgedCitations.FIRST.value
@@ -222,7 +222,7 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
 
 def job_of(request: HtmxRequest, slug: str, job_id: int, *, needed: Role = roles.TO_SEE_RUNS) -> SupportJob:
     collection = collection_for(request.user, slug, needed=needed)
-    jobs = SupportJob.objects.select_related("judge__collection", "by")
+    jobs = SupportJob.objects.select_related("judge__collection", "grader", "by")
     return get_object_or_404(jobs, pk=job_id, judge__collection=collection)
 
 
@@ -230,12 +230,13 @@ def job_context(request: HtmxRequest, job: SupportJob) -> dict[str, object]:
     """Return how far the job is, what it may take, and which replies named no label."""
     collection = job.judge.collection
     may_organize = roles.holds(request.user, collection, roles.TO_ORGANIZE)
-    left = failed(collection, job.judge)
+    left = failed_of(job)
     rows = job.judge.labels.filter(label=None).select_related("topic").order_by("pk")
     context = {
         "collection": collection,
         "row": ListedJob(LISTING, job, progress_of([job], measured_rate)[0]),
         "again_id": AGAIN_ID,
+        "units": units_of(job),
         "left": len(left),
         "failures": rows[:SHOWN_FAILURES],
         "may_organize": may_organize,
@@ -254,7 +255,9 @@ def _jobs(request: HtmxRequest, collection: Collection) -> list[JobLine]:
     """Return those that have not ended; else the latest. None for those who may not open them."""
     if not roles.holds(request.user, collection, roles.TO_SEE_RUNS):
         return []
-    lines = [replace(line, acts=()) for line in lines_of(LISTING, LISTING.jobs(collection.pk))]
+    lines = [
+        replace(line, acts=()) for line in lines_of(LISTING, LISTING.jobs(collection.pk).filter(grader=None))
+    ]
     return [line for line in lines if line.stage != Stage.ENDED] or lines[:1]
 
 
@@ -296,6 +299,7 @@ def _settings_form(collection: Collection, submitted: Context | None = None) -> 
     }
     form = SettingsForm(submitted, initial=initial, auto_id="labelling_%s")
     judges = collection.support_judges.exclude(backend=IMPORTED)
+    judges = judges.exclude(prompt_id__startswith=CLAIM_PROMPTS)
     form.fields["shown_judge"].queryset = judges  # type: ignore[attr-defined]
     return form
 
@@ -354,5 +358,5 @@ def _refused(request: HtmxRequest, job: SupportJob, form: LimitsForm, name: str)
 
 
 def _started(request: HtmxRequest, job: SupportJob) -> HttpResponse:
-    messages.success(request, f"Asking {job.judge.llm} about {number(job.total)} citations.")
+    messages.success(request, f"Asking {job.judge.llm} about {number(job.total)} {units_of(job)}.")
     return redirect("support:board", job.judge.collection.slug)

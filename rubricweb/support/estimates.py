@@ -28,15 +28,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import run_names
 from rubricweb.support.board import NAMES, Counting, Mean, Scores, answered_topics, score_table
 from rubricweb.support.labelling import settings_of
-from rubricweb.support.labels import (
-    PEOPLE,
-    Citation,
-    CitingAnswer,
-    SupportRater,
-    cited,
-    imported,
-    labels_by,
-)
+from rubricweb.support.labels import PEOPLE, Citation, CitingAnswer, SupportRater, cited, imported, labels_by
 from rubricweb.support.models import SupportJudge
 
 UNKNOWN_DOUBT = 0.25

@@ -24,6 +24,7 @@ from rubricweb.support.models import IMPORTED, LabelledAnswer, SupportEvent, Sup
 TOPIC = "labels of topics that the collection lacks"
 SINCE = "labels of people who have labelled the citation here since"
 CREDIT = "labels of support"
+NOT_JUDGED = SentenceLabels("", (), ())
 BATCH = 500
 LIMITS = {"backend": 40, "llm": 200, "prompt_id": 100}
 
@@ -272,12 +273,19 @@ class AnswerImporter:
         rows = []
         for number, sentence in enumerate(sentences):
             references = tuple(citation.doc_id for citation in sentence.citations or ())
-            labels = answer.sentences[number].labels if number < len(answer.sentences) else ()
+            judged = answer.sentences[number] if number < len(answer.sentences) else NOT_JUDGED
+            labels = judged.labels
             if len(labels) > len(references):
                 raise at.error(
                     f"citation {len(labels) - 1} of sentence {number} of run {answer.run_tag} on topic "
                     f"{answer.query_id} is judged, expected fewer than {len(references)}"
                 )
+            for place, named in enumerate(judged.references):
+                if named and named != references[place]:
+                    raise at.error(
+                        f"docid of sentence {number}, citation {place} of run {answer.run_tag} on topic "
+                        f"{answer.query_id} is {named}, expected {references[place]} as in the collection"
+                    )
             padded = labels + (types.MISSING,) * (len(references) - len(labels))
             rows.append(SentenceLabels(sentence.text, references, padded))
         notes.failed += sum(label == types.FAILED for row_of in rows for label in row_of.labels)

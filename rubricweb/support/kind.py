@@ -24,10 +24,10 @@ from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
 from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
-from rubricweb.support import labels
-from rubricweb.support.actions import Asking, judge_for
-from rubricweb.support.labels import Citation, citation_of, failed, missing, statements_of, texts_of
+from rubricweb.support.actions import Asking, failed_of, judge_for, left_to_ask, sampled_of, units_of
+from rubricweb.support.labels import Citation, citation_of, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
+from rubricweb.support.rationales import texts_of_claims
 from rubricweb.webhooks import actions as webhooks
 
 SENTENCE_CHARS = 150
@@ -39,15 +39,12 @@ LABEL_TOKENS = 6
 
 def price(collection: Collection, asking: Asking) -> Price:
     """Return the price of what this model has not labelled."""
-    judge = judge_for(collection, asking.backend, asking.llm)
-    return _price(collection, asking, len(missing(collection, judge, asking.rule)))
+    return _price(collection, asking, len(left_to_ask(collection, judge_for(collection, asking), asking)))
 
 
 def price_of_retry(job: SupportJob) -> Price:
     """Return the price of asking the judge again wherever its reply named no label."""
-    judge = job.judge
-    calls = len(failed(judge.collection, judge))
-    return _price(judge.collection, asking_of(job), calls)
+    return _price(job.collection, asking_of(job), len(failed_of(job)))
 
 
 def price_of_job(job: SupportJob) -> Price:
@@ -56,8 +53,8 @@ def price_of_job(job: SupportJob) -> Price:
 
 
 def asking_of(job: SupportJob) -> Asking:
-    """Return the model, the rule and the limits that the job was started with."""
-    return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply)
+    """Return the model, what it is asked about and the limits that the job was started with."""
+    return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply, sampled_of(job))
 
 
 def of_model(price: Price) -> ExpectedCost:
@@ -66,9 +63,9 @@ def of_model(price: Price) -> ExpectedCost:
 
 
 def _price(collection: Collection, asking: Asking, calls: int) -> Price:
-    """Return a call a citation; each reads the prompt, a sentence, and a passage of average length."""
+    """Return a call a citation or claim, which reads the prompt, a sentence, and an average passage."""
     passage = collection.passages.aggregate(chars=Avg(Length("text")))["chars"] or 0
-    each = len(support_prompt().template) + SENTENCE_CHARS + passage
+    each = len(support_prompt(asking.prompt_id).template) + SENTENCE_CHARS + passage
     read, written = calls * each / CHARS_A_TOKEN, calls * LABEL_TOKENS
     rate = rate_of(
         SupportChunk.objects.filter(job__judge__backend=asking.backend, job__judge__llm=asking.llm)
@@ -90,7 +87,7 @@ class SupportLabels(ChunkKind[SupportChunk]):
     name = "support"
     collection = "job.judge.collection_id"
     model = SupportChunk
-    related = ("job__judge__collection", "topic__collection")
+    related = ("job__judge__collection", "job__grader", "topic__collection")
     job_related = ("judge__collection",)
     activity = "support job"
 
@@ -125,7 +122,7 @@ class SupportLabels(ChunkKind[SupportChunk]):
 
 @dataclass(frozen=True, slots=True)
 class CitationQuestion:
-    """What the model is asked about one citation."""
+    """What the model is asked about one citation, or claim of a rationale."""
 
     citation: Citation
     statement: str
@@ -186,21 +183,20 @@ def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
     if job.is_retry:
         rows = job.judge.labels.filter(topic=topic, label=None).exclude(job=job)
         again = {citation_of(row): row for row in rows}
-        left = [citation for citation in labels.failed(collection, job.judge) if citation in again]
+        left = [citation for citation in failed_of(job) if citation in again]
     else:
-        left = [
-            citation
-            for citation in labels.missing(collection, job.judge, job.rule)
-            if citation.topic_id == topic.pk
-        ]
-    statements_by_md5 = statements_of(topic)
+        every = left_to_ask(collection, job.judge, asking_of(job))
+        left = [citation for citation in every if citation.topic_id == topic.pk]
+    sampled = sampled_of(job)
+    statements = (
+        texts_of_claims(collection, sampled, topic)
+        if sampled
+        else {md5: statement.text for md5, statement in statements_of(topic).items()}
+    )
     texts = texts_of(topic, (citation.doc_id for citation in left))
     return [
         CitationQuestion(
-            citation,
-            statements_by_md5[citation.sentence_md5].text,
-            texts[citation.doc_id],
-            again.get(citation),
+            citation, statements[citation.sentence_md5], texts[citation.doc_id], again.get(citation)
         )
         for citation in left
     ]
@@ -221,20 +217,23 @@ def _model(job: SupportJob) -> steering.LimitedModel:
 
 def _jobs(collection_id: int) -> QuerySet[SupportJob]:
     rows = SupportJob.objects.filter(judge__collection=collection_id)
-    return rows.select_related("judge__collection", "by")
+    return rows.select_related("judge__collection", "grader", "by")
+
+
+def _name(job: SupportJob) -> str:
+    return f"{'Check rationales' if job.grader_id else 'Label support'} with {job.judge.llm}"
 
 
 def _does(job: SupportJob) -> str:
-    if job.is_retry:
-        return f"{job.judge}: failed labels again"
-    return f"{job.judge}: {job.get_citations_display()}"
+    work = f"up to {job.sample} of {job.grader}" if job.grader else job.get_citations_display()
+    return f"{job.judge}: {'failed labels again' if job.is_retry else work}"
 
 
 LISTING = Listing(
     kind="support",
-    units="citations",
+    units=units_of,
     jobs=_jobs,
-    name=lambda job: f"Label support with {job.judge.llm}",
+    name=_name,
     does=_does,
     address=SupportJob.get_absolute_url,
     opens="Details",

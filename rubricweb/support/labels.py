@@ -19,7 +19,13 @@ from grading.types import FAILED, MISSING, Sentence
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.grades.matrices import StampedCache
-from rubricweb.support.models import LabelledAnswer, SupportEvent, SupportJudge, SupportLabel
+from rubricweb.support.models import (
+    CLAIM_PROMPTS,
+    LabelledAnswer,
+    SupportEvent,
+    SupportJudge,
+    SupportLabel,
+)
 
 CACHED_COLLECTIONS = 4
 COLUMNS = ("run", "topic", "sentences")
@@ -223,7 +229,8 @@ def judges_with_labels(collection: Collection) -> QuerySet[SupportJudge]:
     """Return the models that have labelled something here, or in a file."""
     has_labels = Exists(SupportLabel.objects.filter(judge=OuterRef("pk")))
     has_answers = Exists(LabelledAnswer.objects.filter(judge=OuterRef("pk")))
-    return collection.support_judges.filter(has_labels | has_answers)
+    of_citations = collection.support_judges.exclude(prompt_id__startswith=CLAIM_PROMPTS)
+    return of_citations.filter(has_labels | has_answers)
 
 
 def imported(collection: Collection) -> QuerySet[LabelledAnswer]:

@@ -6,9 +6,10 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from grading.support import LONGEST_REPLY, JudgedCitations, Support
+from grading.support import CLAIM_PROMPT_ID, LONGEST_REPLY, JudgedCitations, Support
 from rubricweb.core.redaction import MessageField
 from rubricweb.corpus.models import Collection, Response, Topic
+from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.models import Chunk, LimitedJob
 
 LABELS = [(Support.FULL.value, "full"), (Support.PARTIAL.value, "partial"), (Support.NONE.value, "none")]
@@ -18,6 +19,8 @@ CITATIONS = [
 ]
 
 
+CLAIM_PROMPTS = f"{CLAIM_PROMPT_ID.partition('@')[0]}@"
+"""What the ids of prompts about claims of rationales begin with."""
 IMPORTED = "imported"
 """The back-end of a judge whose labels came with a file."""
 
@@ -41,6 +44,11 @@ class SupportJudge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.llm}, {self.prompt_id}" if self.prompt_id else self.llm
+
+    @property
+    def is_of_claims(self) -> bool:
+        """Return whether it is asked about claims of rationales, not about citations."""
+        return self.prompt_id.startswith(CLAIM_PROMPTS)
 
 
 class SupportSettings(models.Model):
@@ -95,7 +103,10 @@ class LabelledAnswer(models.Model):
 
 
 class CitedSentence(models.Model):
-    """What a label is about: a sentence of any response to a topic, and a passage that it cites."""
+    """What a label is about: a sentence of any response to a topic, and a passage that it cites.
+
+    A claim of a rationale is such a sentence, too: it cites the passage that was graded.
+    """
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     sentence_md5 = models.CharField(max_length=32)
@@ -161,6 +172,10 @@ class SupportJob(LimitedJob):
 
     judge = models.ForeignKey(SupportJudge, on_delete=models.CASCADE, related_name="jobs")
     citations = models.CharField(max_length=10, choices=CITATIONS)
+    grader = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
+    """The grader whose rationales are checked; null where citations are labelled."""
+    sample = models.PositiveIntegerField(default=0, db_default=0)
+    """How many of its rationales, drawn at random; 0 where citations are labelled."""
     is_retry = models.BooleanField(default=False)
     """It asks again for labels that failed."""
     longest_reply = models.PositiveIntegerField(default=LONGEST_REPLY)
@@ -170,9 +185,8 @@ class SupportJob(LimitedJob):
         ordering = ("-pk",)
 
     def __str__(self) -> str:
-        return (
-            f"support by {self.judge}, failed labels again" if self.is_retry else f"support by {self.judge}"
-        )
+        work = f"rationales of {self.grader} checked" if self.grader else "support"
+        return f"{work} by {self.judge}{', failed labels again' if self.is_retry else ''}"
 
     def get_absolute_url(self) -> str:
         """Return the address of the page of support with this job opened on it."""
@@ -188,7 +202,7 @@ class SupportJob(LimitedJob):
 
 
 class SupportChunk(Chunk):
-    """One topic of a job; its units of work are citations."""
+    """One topic of a job; its units of work are citations, or claims of rationales."""
 
     job = models.ForeignKey(SupportJob, on_delete=models.CASCADE, related_name="chunks")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")

@@ -20,7 +20,7 @@ from grading.formats.trec import write_run as write_trec_run
 from grading.generation import TextModel
 from grading.graders.backend_options import Thinking
 from grading.systems.base import Answer
-from grading.systems.pipeline import Answering, Made, SystemSpec, make
+from grading.systems.pipeline import IN_ONE_CALL, Answering, Made, SystemSpec, make
 from grading.types import Response
 from rubricweb.core import events
 from rubricweb.corpus import convert
@@ -106,7 +106,7 @@ def reply_tokens(spec: SystemSpec) -> int:
     """Return the expected tokens of a reply."""
     if spec.is_closed_book:
         return round(1_000 * TOKENS_A_WORD)
-    return round(spec.max_words * TOKENS_A_WORD) if spec.answering is Answering.RAGNAROK else REPLY_TOKENS
+    return round(spec.max_words * TOKENS_A_WORD) if spec.answering in IN_ONE_CALL else REPLY_TOKENS
 
 
 def model_of(spec: SystemSpec, lease: leases.Lease[Any], chunk: AnswerChunk) -> TextModel | None:
@@ -187,7 +187,7 @@ class Systems(ChunkKind[SystemChunk]):
         made = make(
             spec,
             convert.topic(chunk.topic),
-            retrieval.candidates(collection, spec, chunk.topic),
+            retrieval.candidates(collection, spec, convert.topic(chunk.topic), chunk.topic),
             partial(retrieval.sources_of, collection, corpus=spec.corpus),
             model_of(spec, lease, chunk),
         )

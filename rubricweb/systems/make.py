@@ -68,8 +68,7 @@ class Method:
         if not self.needs_model:
             return "none: it costs nothing"
         reranking: dict[str, Any] = {"rerank_passes": self.passes, "rating_prompt": self.rating_prompt}
-        spec = SystemSpec(self.answerings[0], **reranking, backend="any", llm="any")
-        calls = spec.calls(DEPTH)
+        calls = SystemSpec(self.answerings[0], **reranking, backend="any", llm="any").calls(DEPTH)
         return f"{'about ' if calls > 1 else ''}{calls} per topic"
 
 
@@ -133,6 +132,15 @@ METHODS = {
             "a language model that takes long prompts",
             "Pradeep et al. 2024, section 3",
             (Answering.RAGNAROK,),
+            (*SOURCED, "rerank_passes", *MODEL),
+        ),
+        Method(
+            "spans",
+            "Ragnar\u00f6k, citing spans",
+            "Like Ragnar\u00f6k, but the model marks what each passage supports, as Command R+ does.",
+            "a language model that takes long prompts",
+            "Pradeep et al. 2024, section 6",
+            (Answering.SPANS,),
             (*SOURCED, "rerank_passes", *MODEL),
         ),
         Method(

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from django.conf import settings
 
 from grading.errors import BadFormat
 from grading.formats.ids import text_md5
-from grading.formats.passages import PassageEntry, read_passages
+from grading.formats.passages import PassageEntry, candidates_of, counting_unread, read_passages, segmented
+from grading.near_duplicates import find_near_duplicates, representative
 from grading.systems import retrieval
 from grading.systems.base import Source
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import Corpus, PassageIndex, indexed, reciprocal_rank_fusion
 from grading.types import Ranking
+from grading.types import Topic as Query
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.kinds import CannotRun
@@ -27,7 +32,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _open_corpora: dict[str, tuple[int, Corpus]] = {}
 """Name -> the open corpus, and when its index was written."""
 
-BATCH_ROWS = 2_000
+Json = dict[str, Any]
 
 
 class BadName(ValueError):
@@ -57,15 +62,28 @@ def open_corpus(name: str) -> Corpus:
     return opened[1]
 
 
-def index_corpus(name: str, files: Iterable[Path]) -> int:
-    """Build the corpus of these files, or bring it up to date, and return its number of passages.
+def index_corpus(
+    name: str, files: Iterable[Path], *, is_segmenting: bool = False, is_deduplicating: bool = False
+) -> tuple[int, list[str]]:
+    """Build the corpus of these files, or bring it up to date.
 
+    MS MARCO V2.1 was made by both options (Pradeep et al. 2024, section 4): of documents that are
+    near-duplicates only the representative is kept, and each document is cut into windows of sentences, each
+    a passage with its place. Return the number of passages, and a line for what is not in the corpus.
     Raises BadName, BadFormat with file and line, and ValueError without passages or with an id twice.
     """
     paths, folder = tuple(files), corpus_folder(name)
+    unread: Counter[str] = Counter()
+
+    def documents() -> Iterable[PassageEntry]:
+        return (entry for path in paths for entry in read_passages(path))
+
+    redundant = _redundant(documents()) if is_deduplicating else frozenset()
 
     def entries() -> Iterable[PassageEntry]:
-        return (entry for path in paths for entry in read_passages(path))
+        kept = (entry for entry in documents() if entry.doc_id not in redundant)
+        counted = counting_unread(kept, unread)
+        return segmented(counted) if is_segmenting else counted
 
     count = 0
 
@@ -74,7 +92,14 @@ def index_corpus(name: str, files: Iterable[Path]) -> int:
         count = retrieval.build(made, entries, reused=folder)
 
     replace_folder(folder, write)
-    return count
+    lines = [f"left out: {len(redundant):,} near-duplicates of other documents"] if redundant else []
+    return count, lines + ([f"fields that are not kept: {', '.join(sorted(unread))}"] if unread else [])
+
+
+def _redundant(documents: Iterable[PassageEntry]) -> frozenset[str]:
+    """Return the ids of documents that another one of their group represents."""
+    groups = find_near_duplicates((document.doc_id, document.text) for document in documents)
+    return frozenset(name for group in groups for name in group if name != representative(group))
 
 
 def corpus_size(name: str) -> tuple[int, float]:
@@ -116,18 +141,21 @@ _opened: dict[int, tuple[int, PassageIndex]] = {}
 """Collection -> the open index, and the stamp for which it is up to date."""
 
 
-def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Ranking:
-    """Return the ranking that the system begins with; empty where no run has one for the topic."""
+def candidates(collection: Collection, spec: SystemSpec, query: Query, stored: Topic | None) -> Ranking:
+    """Return the ranking that the system begins with; empty where no run has one for the `stored` topic.
+
+    A query that is no topic of the collection has no runs.
+    """
     if not spec.retrieves:
-        return Ranking("", topic.query_id, (), ())
+        return Ranking("", query.query_id, (), ())
     if spec.corpus:
-        return open_corpus(spec.corpus).search(convert.topic(topic), depth=spec.depth)
+        return open_corpus(spec.corpus).search(query, depth=spec.depth)
     if not spec.runs:
-        return index_of(collection).search(convert.topic(topic), depth=spec.depth)
-    rows = topic.rankings.filter(run__run_tag__in=spec.runs).select_related("run", "topic")
+        return index_of(collection).search(query, depth=spec.depth)
+    rows = stored.rankings.filter(run__run_tag__in=spec.runs).select_related("run", "topic") if stored else ()
     rankings = [convert.ranking(row) for row in rows]
     if not rankings:
-        return Ranking("", topic.query_id, (), ())
+        return Ranking("", query.query_id, (), ())
     if len(spec.runs) == 1:
         return rankings[0]
     return reciprocal_rank_fusion(rankings, depth=spec.depth)
@@ -144,6 +172,22 @@ def sources_of(collection: Collection, doc_ids: Sequence[str], corpus: str = "")
     return [by_id[doc_id] for doc_id in doc_ids if doc_id in by_id]
 
 
+def entries_sent(candidates: Sequence[Json]) -> list[PassageEntry]:
+    """Return candidates of a request, as Ragnarök writes them, in their order. Raises BadFormat."""
+    return candidates_of({"query": {"qid": "query", "text": ""}, "candidates": candidates})
+
+
+def sources_sent(candidates: Sequence[Json]) -> list[Source]:
+    """Return them as what an answer may cite. Raises BadFormat."""
+    return [Source(entry.doc_id, entry.text, entry.title) for entry in entries_sent(candidates)]
+
+
+def unscored(query_id: str, sources: Sequence[Source]) -> Ranking:
+    """Return the sources in their order as a ranking."""
+    doc_ids = tuple(source.passage_id for source in sources)
+    return Ranking("", query_id, doc_ids, (0.0,) * len(doc_ids))
+
+
 def index_of(collection: Collection) -> PassageIndex:
     """Return the collection's index, brought up to date where an import has changed its passages."""
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
@@ -154,13 +198,16 @@ def index_of(collection: Collection) -> PassageIndex:
             stored = PassageIndex.open(folder)
         except BadFormat:
             stored = PassageIndex()
-        before = len(stored.ids)
+        before, entries = (
+            len(stored.ids),
+            partial(convert.passage_entries, collection.passages.order_by("pk")),
+        )
         # Without the passages that systems generated, whose ids are the md5 of their texts.
         index = stored.updated(
-            lambda: (indexed(entry) for entry in _entries(collection) if entry.doc_id != text_md5(entry.text))
+            lambda: (indexed(entry) for entry in entries() if entry.doc_id != text_md5(entry.text))
         )
         if not index.ids:  # a corpus that names its own passages by their md5
-            index = stored.updated(lambda: map(indexed, _entries(collection)))
+            index = stored.updated(lambda: map(indexed, entries()))
         if index is not stored or len(index.ids) != before:
             replace_folder(folder, index.save)  # another worker may read the old one, or write the same
         _opened[collection.pk] = opened = stamp, index
@@ -175,8 +222,3 @@ def remove_index(collection_id: int) -> None:
     """Delete the collection's index; a worker that has it open can read on until it closes it."""
     shutil.rmtree(index_folder(collection_id), ignore_errors=True)
     _opened.pop(collection_id, None)
-
-
-def _entries(collection: Collection) -> Iterator[PassageEntry]:
-    rows = collection.passages.order_by("pk").values_list("doc_id", "text", "title", "url", "headings")
-    return (PassageEntry(*row) for row in rows.iterator(chunk_size=BATCH_ROWS))

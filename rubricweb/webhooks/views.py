@@ -25,7 +25,7 @@ from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, DeliveryA
 LISTED = 50
 """Deliveries on a page of the log."""
 
-PAGE = "corpus/settings.html"
+PAGE = "webhooks/webhooks.html"
 ACTS: dict[str, tuple[Callable[..., object], str]] = {
     "test": (actions.send_test, "A test message is on its way. The log will show the answer."),
     "on": (actions.turn_on, "The webhook is on."),
@@ -69,12 +69,7 @@ class WebhookForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one."},
     )
-    note = forms.CharField(
-        label="What it is for",
-        max_length=120,
-        required=False,
-        help_text="Optional.",
-    )
+    note = forms.CharField(label="What it is for", max_length=120, required=False, help_text="Optional.")
 
     @classmethod
     def of(cls, endpoint: Endpoint, submitted: Any = None) -> WebhookForm:

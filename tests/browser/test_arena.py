@@ -42,11 +42,11 @@ def test_a_battle_by_keys(page):
     page.keyboard.press("1")
     expect(page.get_by_role("group", name="Whose citations hold?")).to_be_focused()
     page.keyboard.press("4")
-    expect(page.get_by_text("Voted, names shown")).to_be_visible()
+    expect(page.get_by_text("Voted, pseudonyms shown")).to_be_visible()
     battle = Battle.objects.get()
     assert list(battle.votes.values_list("answer", "evidence", "is_blind")) == [("left", "both_bad", True)]
     page.keyboard.press("z")
-    expect(page.get_by_text("Names shown: a vote is not blind")).to_be_visible()
+    expect(page.get_by_text("Pseudonyms shown: a vote is not blind")).to_be_visible()
     assert Vote.objects.last().is_withdrawn
     page.keyboard.press("3")
     page.keyboard.press("z")
@@ -82,7 +82,7 @@ def test_without_javascript(people, places, answers):
     page.get_by_role("group", name="Which answer").get_by_role("radio", name="Tie").check(force=True)
     page.get_by_role("group", name="Whose citations").get_by_role("radio", name="Right").check(force=True)
     page.get_by_role("button", name="Vote").click()
-    expect(page.get_by_text("Voted, names shown")).to_be_visible()
+    expect(page.get_by_text("Voted, pseudonyms shown")).to_be_visible()
 
 
 def test_accessible(inspector_of, places, answers):

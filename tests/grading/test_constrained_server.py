@@ -38,7 +38,7 @@ def rated(script: Any, **options: JSON) -> tuple[list[Grade], list[Body], list[i
     return [result for result in results if isinstance(result, Grade)], server.asked, server.statuses
 
 
-def test_the_choices_are_asked_for_as_every_version_of_vllm_reads_them() -> None:
+def test_the_choices_are_asked_for_as_vllm_and_llama_cpp_read_them() -> None:
     grades, asked, _ = rated(lambda *_: says("4", logprobs=first_step(d4=0.6, d5=0.2, The=0.2)))
     assert [grade.rating for grade in grades] == [4, 4, 4]
     assert [grade.confidence for grade in grades] == [0.75] * 3
@@ -46,19 +46,20 @@ def test_the_choices_are_asked_for_as_every_version_of_vllm_reads_them() -> None
     for body in asked:
         assert body["structured_outputs"] == {"choice": DIGITS}
         assert body["guided_choice"] == DIGITS
+        assert body["grammar"] == 'root ::= "0" | "1" | "2" | "3" | "4" | "5"'
         assert body["top_logprobs"] == 10
 
 
 def test_a_server_that_refuses_is_asked_without_and_its_log_probabilities_decide() -> None:
     def script(body: Body, _: int) -> Reply:
-        for name in ("structured_outputs", "guided_choice"):
+        for name in ("structured_outputs", "guided_choice", "grammar"):
             if name in body:
                 return refuses(400, f"Unrecognized request argument supplied: {name}")
         return says("The passage says it.", logprobs=first_step(The=0.7, d2=0.1, d3=0.2))
 
     grades, asked, statuses = rated(script, concurrency=1)
     assert [grade.rating for grade in grades] == [3, 3, 3]
-    assert statuses == [400, 400, 200, 200, 200]
+    assert statuses == [400, 400, 400, 200, 200, 200]
     assert "guided_choice" not in asked[-1]
     assert grades[0].trace is not None
     assert grades[0].trace.reply == "The passage says it."
@@ -71,7 +72,9 @@ def test_where_nothing_says_a_probability_the_reply_is_read() -> None:
 
 def test_unset_it_is_not_asked_for_and_the_config_stays_the_same() -> None:
     _, asked, _ = rated(lambda *_: says("4"), constrained=False)
-    assert not any(name in body for body in asked for name in ("structured_outputs", "guided_choice"))
+    assert not any(
+        name in body for body in asked for name in ("structured_outputs", "guided_choice", "grammar")
+    )
     fingerprints = {
         GraderSpec("openai_compatible", "m", RATE, options).fingerprint
         for options in ({}, {"constrained": True})

@@ -181,6 +181,11 @@ CONTEXT = [
     (400, "The decoder prompt (length 1300) is longer than the maximum model length of 1000.", 1000 / 1300),
     (500, "input length exceeds the context length", 0.5),
     (429, "Request too large for m on tokens per min (TPM): Limit 1,000, Requested 1,300.", 1000 / 1300),
+    (
+        400,
+        "request (1300 tokens) exceeds the available context size (1000 tokens), try increasing it",
+        1000 / 1300,
+    ),
     (413, "too big", 0.5),
 ]
 

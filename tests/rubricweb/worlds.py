@@ -9,6 +9,7 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
+from grading.pairwise import PROMPT_ID
 from grading.systems.pipeline import Answering, SystemSpec
 from grading.types import MAX_RATING
 from rubricweb.accounts.invitations import Joining, invite
@@ -17,7 +18,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api.tokens import make_token
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.arena.actions import Ballot, choose_battle, vote
-from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
+from rubricweb.arena.models import Battle, FreshAnswer, JudgedPair, JudgeJob, Question, Vote
 from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
@@ -60,6 +61,7 @@ from tests.factories import (
 )
 
 HIDDEN = 8
+JUDGED = {"verdicts": ["left", "left"], "problem": "", "at": "2026-11-27T12:00:00+00:00"}
 MADE = {
     "doc_ids": ["d1"],
     "scores": [1.0],
@@ -289,9 +291,26 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         collection=collection, person=viewer, number=99, question=question, drawn="asked",
         left_digest="1", right_digest="2", names_shown_at=timezone.now(),
     )  # fmt: skip
+    judged = JudgeJob.objects.create(
+        collection=collection, backend="hf_causal", llm="m", prompt_id=PROMPT_ID, pairs="all",
+        longest_reply=9, most_calls=1, total=1, state="done",
+    )  # fmt: skip
+    left, right = collection.runs.order_by("pk")[:2]
+    JudgedPair.objects.create(
+        job=judged, number=0, size=1, state="done", topic=collection.topics.first(), left=left, right=right,
+        left_digest="1", right_digest="2", replies={"0": ["[[A]]"]}, result=JUDGED,
+    )  # fmt: skip
     routes = ("pending", "cancel", "go-on")
     battles = {f"arena:{name} battle_id": battle.pk for name in routes}
-    return {"question_id": question.pk} | battles
+    step = Question.objects.create(
+        collection=collection, text="Why red?", is_drawn=False, most_calls=1, total=1, state="done"
+    )
+    FreshAnswer.objects.create(
+        job=step, number=0, size=1, state="done", result=MADE, request={"qid": "7"},
+        spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)),
+    )  # fmt: skip
+    known = {"question_id": question.pk, "step_id": step.pk, "arena:judge-limits job_id": judged.pk}
+    return known | battles
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:
@@ -312,6 +331,10 @@ def _supported(collection: Collection) -> dict[str, object]:
     judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="x", prompt_id="P@1")
     job = judge.jobs.create(citations="all", state="done", total=1, most_calls=1)
     jobs = {f"support:{name} job_id": job.pk for name in ("limits", "retry")}
+    scoring = {"backend": "openai_compatible", "llm": "x", "prompt_id": "P@1", "state": "done", "total": 1}
+    scored = collection.attribute_jobs.create(**scoring, most_calls=1)
+    scored.chunks.create(topic=collection.topics.first(), number=0, size=1, state="done", reply="{}")
+    jobs["corpus:attributes-limits job_id"] = scored.pk
     steered = {"grades:steer kind": "support", "grades:steer job_id": job.pk, "grades:steer act": "pause"}
     return {**jobs, **steered, "exports:support file": "jsonl"}
 

@@ -1,8 +1,15 @@
 """Responses: a run's generated answers, sentence by sentence with citations, in the dialects of tracks."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+from grading.formats.base import read_sample
 from grading.formats.responses.citations import Dialect, Shape, dialect_of
 from grading.formats.responses.conversion import inspect_responses, losses, read_responses, write_responses
 from grading.formats.responses.inspection import InspectedLine, Problem
+from grading.formats.responses.langfuse import LANGFUSE
+from grading.formats.responses.otel import OTEL
+from grading.types import Response
 
 __all__ = [
     "Dialect",
@@ -12,6 +19,17 @@ __all__ = [
     "dialect_of",
     "inspect_responses",
     "losses",
+    "read_answers",
     "read_responses",
     "write_responses",
 ]
+
+
+def read_answers(path: Path) -> Iterator[Response]:
+    """Yield the responses of a file of a dialect, or the answers of one of traces. Raises `BadFormat`."""
+    sample = read_sample(path)
+    for each in (OTEL, LANGFUSE):
+        if each.recognises(sample):
+            yield from each.read(path)
+            return
+    yield from read_responses(path)

@@ -67,6 +67,9 @@ class TopicSerializer(serializers.Serializer[Topic]):
     narrative = serializers.CharField()
     background = serializers.CharField()
     attributes = serializers.JSONField()
+    attribute_sources = serializers.JSONField(
+        help_text="By attribute what a model says (model, llm, prompt_id), and by: person where one decided."
+    )
     position = serializers.IntegerField()
 
 
@@ -113,6 +116,10 @@ class PassageDocument(serializers.Serializer[Passage]):
     title = serializers.CharField()
     url = serializers.CharField()
     headings = serializers.CharField(help_text="One a line.")
+    start_char = serializers.IntegerField(
+        allow_null=True, help_text="The first character of a segment in its document, from 0."
+    )
+    end_char = serializers.IntegerField(allow_null=True, help_text="The character after its last.")
     text = serializers.CharField()
 
 

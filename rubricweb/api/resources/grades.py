@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -18,8 +19,10 @@ from rest_framework.response import Response
 
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
+from rubricweb.api.requests import RequestProblem
 from rubricweb.api.resources import ListResource, Resource, Row
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.access import pooled_passage
@@ -27,15 +30,20 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades import access, actions, human_ratings, visibility
+from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.gaps import doubt_by
+from rubricweb.grades.engine.missing import Missing
+from rubricweb.grades.engine.price import over_limit
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.raters import raters
 from rubricweb.jobs import steering
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
+from rubricweb.support.rationales import CheckedRationales, checked_rationales
 
+MOST_RUNS = 100
 NAMED = [
     OpenApiParameter("grader", description="Of one grader, by its fingerprint."),
     OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
@@ -59,6 +67,37 @@ class Graders(ListResource):
 
     def rows(self) -> QuerySet[Any]:
         return _graders(self.collection())
+
+
+class ShareDocument(serializers.Serializer[Any]):
+    value = serializers.FloatField(allow_null=True, help_text="0 to 1; null where nothing is checked.")
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+
+
+class RationalesDocument(serializers.Serializer[CheckedRationales]):
+    grader = serializers.CharField(source="grader.fingerprint")
+    backend = serializers.CharField(source="judge.backend", help_text="Of the model that checked.")
+    llm = serializers.CharField(source="judge.llm")
+    prompt = serializers.CharField(source="judge.prompt_id")
+    sample = serializers.IntegerField(help_text="Rationales drawn at random.")
+    asked_about = serializers.IntegerField(help_text="Those that do more than restate the question.")
+    checked = serializers.IntegerField(help_text="Of these, those with all claims labelled.")
+    unsupported = ShareDocument(
+        source="unsupported.as_json", help_text="Of the checked ones: a claim is not in the passage."
+    )
+    in_part = ShareDocument(source="partial.as_json", help_text="Of the checked ones: a claim is so in part.")
+    restates = ShareDocument(source="restates.as_json", help_text="Of the sample: restate the question.")
+
+
+class Rationales(Resource):
+    """How often passages do not hold what graders say of them, by grader and by the model that checked."""
+
+    @extend_schema(responses=RationalesDocument(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """Get the outcomes of checked rationales."""
+        rows = checked_rationales(self.collection(needed=roles.TO_ORGANIZE))
+        return Response([RationalesDocument(row).data for row in rows])
 
 
 class GradeSerializer(serializers.Serializer[Grade]):
@@ -192,7 +231,16 @@ def _document(collection: Collection, event: HumanGrade) -> Row:
     return {**RatingSerializer(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}
 
 
-class JobScope(serializers.Serializer[Any]):
+class CostLimits(serializers.Serializer[Any]):
+    most_calls = serializers.IntegerField(
+        required=False, min_value=0, help_text="Start nothing where it takes more calls of models: 422."
+    )
+    most_dollars = serializers.FloatField(
+        required=False, min_value=0, help_text="Start nothing where it costs more, or nobody knows what: 422."
+    )
+
+
+class JobScope(CostLimits):
     """What to grade: a bank, a topic, both, or by default all of the collection.
 
     Of it, where `unsure` names a grader, only what that one is unsure of.
@@ -207,6 +255,13 @@ class JobScope(serializers.Serializer[Any]):
     )
     below = serializers.FloatField(
         required=False, min_value=0, max_value=1, help_text="With `unsure`: the confidence that is too low."
+    )
+    runs = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        allow_empty=False,
+        max_length=MOST_RUNS,
+        help_text="Names of runs: only passages of the pool that these rank.",
     )
 
 
@@ -302,13 +357,12 @@ class Jobs(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Grade what has no grade yet."""
         collection = access.collection_to_grade(self.person, self.collection().slug)
-        scope = _scope(collection, self.fields(JobScope))
+        fields = self.fields(JobScope)
+        scope = _scope(collection, fields)
         find = partial(monitor.to_start, collection, scope)
-        if refusal := access.price_refusal(self.person, collection, find):
-            raise PermissionDenied(refusal)
-        jobs = actions.start_grading(
-            collection, by=self.person, topics=scope.topics, items=scope.items, doubt=scope.doubt
-        )
+        check_price(self.person, collection, find, fields)
+        plan = monitor.planned(collection, scope, active_configs(collection))
+        jobs = actions.start_plan(plan, by=self.person)
         headers = {"Location": reverse("api:job", args=[slug, jobs[0].pk])} if jobs else {}
         return Response(Started({"jobs": jobs}).data, HTTPStatus.ACCEPTED, headers=headers)
 
@@ -352,4 +406,23 @@ def _scope(collection: Collection, fields: dict[str, Any]) -> monitor.Scope:
         get_object_or_404(collection.banks, pk=bank) if bank is not None else None,
         get_object_or_404(collection.topics, query_id=topic) if topic is not None else None,
         doubt,
+        _passages(collection, fields["runs"]) if "runs" in fields else None,
     )
+
+
+def _passages(collection: Collection, run_tags: list[str]) -> dict[int, frozenset[int]]:
+    pool = collection_pool(collection)
+    if absent := [tag for tag in run_tags if tag not in pool.run_tags]:
+        raise Http404(f"There is no run {absent[0]}.")
+    return pool.ranked_by(run_tags)
+
+
+def check_price(
+    person: User, collection: Collection, find: Callable[[], list[Missing]], fields: dict[str, Any]
+) -> None:
+    """Raise PermissionDenied, or RequestProblem (422), where the missing cells cost more than is allowed."""
+    if refusal := access.price_refusal(person, collection, find):
+        raise PermissionDenied(refusal)
+    calls, dollars = fields.get("most_calls"), fields.get("most_dollars")
+    if refusal := over_limit(collection, find(), calls=calls, dollars=dollars):
+        raise RequestProblem(HTTPStatus.UNPROCESSABLE_ENTITY, refusal)

@@ -86,6 +86,9 @@ class CorrelationDocument(serializers.Serializer[Any]):
     )
     spearman = serializers.DictField(help_text="`value`, `runs`, and the `reason` where there is no value.")
     kendall = serializers.DictField()
+    tau_gap = serializers.DictField(
+        help_text="tau-GAP: of the order here, with the gaps between scores on the other board."
+    )
     pearson = serializers.DictField(help_text="Of the scores; of an official board of ranks, with its ranks.")
     approximate_ranks = serializers.ListField(
         child=serializers.DictField(),

@@ -398,8 +398,9 @@ class Migration(migrations.Migration):
                 ("seconds", models.FloatField(default=0)),
                 ("replies", models.JSONField(blank=True, default=dict)),
                 ("result", models.JSONField(blank=True, null=True)),
-                ("system", models.CharField(max_length=40)),
+                ("system", models.CharField(blank=True, max_length=40)),
                 ("spec", models.JSONField()),
+                ("request", models.JSONField(blank=True, default=dict)),
                 (
                     "job",
                     models.ForeignKey(
@@ -416,6 +417,162 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(
                         fields=("job", "number"), name="fresh_answer_number_once_a_question"
                     )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="JudgeJob",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("paused", "Paused"),
+                            ("cancelling", "Cancelling"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "priority",
+                    models.CharField(
+                        choices=[("high", "high"), ("default", "normal"), ("low", "low")],
+                        default="default",
+                        max_length=20,
+                    ),
+                ),
+                ("total", models.PositiveIntegerField()),
+                ("error", models.TextField(blank=True)),
+                ("pause_reason", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("calls", models.PositiveIntegerField(default=0)),
+                (
+                    "most_calls",
+                    models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1)]),
+                ),
+                ("tokens", models.PositiveBigIntegerField(default=0)),
+                ("dollars", models.FloatField(default=0)),
+                ("most_dollars", models.FloatField(null=True)),
+                ("backend", models.CharField(max_length=40)),
+                ("llm", models.CharField(max_length=200)),
+                ("prompt_id", models.CharField(max_length=100)),
+                (
+                    "pairs",
+                    models.CharField(
+                        choices=[
+                            ("voted", "pairs of answers on which people voted"),
+                            ("all", "every pair of answers"),
+                            ("failed", "pairs whose replies named no verdict, again"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("longest_reply", models.PositiveIntegerField()),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="judge_jobs",
+                        to="corpus.collection",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("-pk",),
+            },
+        ),
+        migrations.CreateModel(
+            name="JudgedPair",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("leased", "Leased"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("worker", models.CharField(blank=True, max_length=120)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("queued_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("number", models.PositiveIntegerField()),
+                ("size", models.PositiveIntegerField()),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                ("seconds", models.FloatField(default=0)),
+                ("replies", models.JSONField(blank=True, default=dict)),
+                ("result", models.JSONField(blank=True, null=True)),
+                ("left_digest", models.CharField(max_length=64)),
+                ("right_digest", models.CharField(max_length=64)),
+                (
+                    "left",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="corpus.run"
+                    ),
+                ),
+                (
+                    "right",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="corpus.run"
+                    ),
+                ),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="corpus.topic"
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="chunks",
+                        to="arena.judgejob",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("number",),
+                "indexes": [models.Index(fields=["state", "lease_until"], name="judged_pairs_by_state")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("job", "number"), name="judged_pair_number_once_a_job")
                 ],
             },
         ),

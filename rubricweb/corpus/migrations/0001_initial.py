@@ -1,3 +1,4 @@
+import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
@@ -135,6 +136,8 @@ class Migration(migrations.Migration):
                 ("title", models.TextField(blank=True, default="")),
                 ("url", models.TextField(blank=True, default="")),
                 ("headings", models.TextField(blank=True, default="")),
+                ("start_char", models.PositiveIntegerField(blank=True, null=True)),
+                ("end_char", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "collection",
                     models.ForeignKey(
@@ -283,6 +286,7 @@ class Migration(migrations.Migration):
                 ("limit_words", models.PositiveIntegerField(blank=True, null=True)),
                 ("limit_characters", models.PositiveIntegerField(blank=True, null=True)),
                 ("attributes", models.JSONField(blank=True, default=dict)),
+                ("attribute_sources", models.JSONField(blank=True, default=dict)),
                 ("foreign", models.JSONField(blank=True, null=True)),
                 ("position", models.PositiveIntegerField()),
                 (
@@ -578,6 +582,137 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("collection", "prompt_class", "version"), name="own_prompt_once_a_collection"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AttributeJob",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("paused", "Paused"),
+                            ("cancelling", "Cancelling"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "priority",
+                    models.CharField(
+                        choices=[("high", "high"), ("default", "normal"), ("low", "low")],
+                        default="default",
+                        max_length=20,
+                    ),
+                ),
+                ("total", models.PositiveIntegerField()),
+                ("error", models.TextField(blank=True)),
+                ("pause_reason", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("calls", models.PositiveIntegerField(default=0)),
+                (
+                    "most_calls",
+                    models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1)]),
+                ),
+                ("tokens", models.PositiveBigIntegerField(default=0)),
+                ("dollars", models.FloatField(default=0)),
+                ("most_dollars", models.FloatField(null=True)),
+                ("backend", models.CharField(max_length=40)),
+                ("llm", models.CharField(max_length=200)),
+                ("prompt_id", models.CharField(max_length=100)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="attribute_jobs",
+                        to="corpus.collection",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("-pk",),
+            },
+        ),
+        migrations.CreateModel(
+            name="AttributeChunk",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("leased", "Leased"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("worker", models.CharField(blank=True, max_length=120)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("queued_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("number", models.PositiveIntegerField()),
+                ("size", models.PositiveIntegerField()),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                ("seconds", models.FloatField(default=0)),
+                ("reply", models.TextField(blank=True)),
+                (
+                    "topic",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="corpus.topic"
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="chunks",
+                        to="corpus.attributejob",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("number",),
+                "indexes": [models.Index(fields=["state", "lease_until"], name="attribute_chunks_by_state")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("job", "number"), name="attribute_chunk_number_once_a_job"
                     )
                 ],
             },

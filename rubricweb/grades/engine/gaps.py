@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -129,6 +129,17 @@ def intersection(collection: Collection, gaps: Iterable[Gap], others: Iterable[G
             continue
         if shared.cells:
             yield shared
+
+
+def on_passages(
+    collection: Collection, gaps: Iterable[Gap], passages: Mapping[int, frozenset[int]]
+) -> Iterator[Gap]:
+    """Return the cells of each gap on these passages, given by topic id, without gaps that become empty."""
+    for gap in listed(collection, (each for each in gaps if each.topic_id in passages)):
+        rows = np.isin(gap.passage_pks, list(passages[gap.topic_id]))
+        left = replace(gap, mask=gap.mask & rows[:, np.newaxis])
+        if left.cells:
+            yield left
 
 
 def _paired(

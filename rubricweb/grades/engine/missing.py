@@ -173,11 +173,17 @@ def asked_cells(
 
 
 def missing_over(
-    collection: Collection, configs: Iterable[GraderConfig], pool: CollectionPool
+    collection: Collection,
+    configs: Iterable[GraderConfig],
+    pool: CollectionPool,
+    items: ItemQuerySet | None = None,
 ) -> list[Missing]:
-    """Return the missing cells over a pool that may be hypothetical, without caching matrices."""
-    items = Item.including_secret.filter(bank__collection=collection)
-    to_grade = {config: _to_grade(config, items, set(pool.by_topic)) for config in configs}
+    """Return the missing cells over a pool that may be hypothetical, without caching matrices.
+
+    `items` are all items of the collection by default.
+    """
+    chosen = Item.including_secret.filter(bank__collection=collection) if items is None else items
+    to_grade = {config: _to_grade(config, chosen, set(pool.by_topic)) for config in configs}
     return [
         _with_wordless(
             config, wordings, _compared(config, pool, _worded(wordings), MISSING, look=_missing_in_rows)

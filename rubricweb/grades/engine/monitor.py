@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ class Scope:
     topic: Topic | None
     doubt: Doubt | None = None
     """Only cells of which a grader is unsure."""
+    passages: Mapping[int, frozenset[int]] | None = None
+    """Only cells on these passages, by topic id."""
 
     @property
     def items(self) -> ItemQuerySet | None:
@@ -161,8 +164,8 @@ def workers() -> Workers:
 def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap:
     """Return what the collection's own graders lack in the scope, by the plan if there is one."""
     configs = planned_configs(collection)
-    plan = plan or stages(collection, configs, topics=scope.topics, items=scope.items, doubt=scope.doubt)
-    failed = [] if scope.doubt else to_retry(collection, scope)
+    plan = plan or planned(collection, scope)
+    failed = [] if scope.doubt or scope.passages is not None else to_retry(collection, scope)
     each = _by_config(plan.all)
     live = tuple(progress.press_lines(progress.live_rows(collection)))
     living = workers() if live or each or any(part.cells for part in failed) else None
@@ -199,8 +202,19 @@ def _has_graded(bank: Bank, config: GraderConfig) -> bool:
 
 def to_start(collection: Collection, scope: Scope) -> list[Missing]:
     """Return what one click on Re-grade would grade, now and later."""
-    configs = planned_configs(collection)
-    return stages(collection, configs, topics=scope.topics, items=scope.items, doubt=scope.doubt).all
+    return planned(collection, scope).all
+
+
+def planned(collection: Collection, scope: Scope, configs: Iterable[GraderConfig] | None = None) -> Stages:
+    """Return the plan of one click on Re-grade; `configs` are what it runs, already saved."""
+    return stages(
+        collection,
+        planned_configs(collection) if configs is None else configs,
+        topics=scope.topics,
+        items=scope.items,
+        doubt=scope.doubt,
+        passages=scope.passages,
+    )
 
 
 def to_retry(collection: Collection, scope: Scope) -> list[Missing]:

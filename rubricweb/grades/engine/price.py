@@ -14,6 +14,7 @@ from django.db.models.functions import Length
 from grading.errors import UnknownPrompt
 from grading.graders import registry
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import pool_chars, stamp_of
 from rubricweb.grades.configs import spec_of
@@ -137,6 +138,24 @@ def dollars_of(collection: Collection, missing: list[Missing]) -> float | None:
     return total
 
 
+def over_limit(
+    collection: Collection, missing: list[Missing], *, calls: int | None = None, dollars: float | None = None
+) -> str:
+    """Return why grading these cells may take more calls of models or dollars than these; "" if it may not.
+
+    None is no limit.
+    """
+    needed = sum(_calls(each) for each in missing if each.cells and _has_model(each))
+    if calls is not None and needed > calls:
+        return f"Grading takes {needed:,} model calls, the limit is {calls:,}."
+    if dollars is None:
+        return ""
+    cost = dollars_of(collection, missing)
+    if cost is None:
+        return "The price of this model is unknown, so no limit in dollars can be kept."
+    return f"Grading takes about ${cost:,.2f}, the limit is ${dollars:,.2f}." if cost > dollars else ""
+
+
 def _is_served(config: GraderConfig) -> bool:
     """Return whether somebody may have to pay for its calls."""
     backend = registry.BACKENDS.get(config.backend)
@@ -202,11 +221,20 @@ def _chars_of_passages(collection: Collection, gaps: Iterable[Gap], size: int) -
     of_pools = pool_chars(collection) if whole else {}
     chars = sum(of_pools.get(topic_id, 0) * calls for topic_id, calls in whole.items())
     some = [gap for gap in gaps if isinstance(gap, TopicGap)]
-    lengths = _passage_chars(collection.pk, stamp_of(collection.pk)) if some else {}
+    lengths = _lengths(collection, some)
     for gap in some:
         of_passages = np.array([lengths.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
         chars += int(-(-gap.mask.sum(axis=1) // size) @ of_passages)
     return chars
+
+
+def _lengths(collection: Collection, gaps: list[TopicGap]) -> dict[int, int]:
+    """Return the lengths of at least the passages of these gaps."""
+    passages = {pk for gap in gaps for pk in gap.passage_pks}
+    if len(passages) > LOOKED_UP:
+        return _passage_chars(collection.pk, stamp_of(collection.pk))
+    rows = Passage.objects.filter(pk__in=passages).annotate(n=Length("text"))
+    return dict(rows.values_list("pk", "n"))
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)

@@ -13,7 +13,15 @@ from grading.graders import registry
 from rubricweb.banks.models import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.gaps import Doubt, Gap, difference, doubtful_cells, intersection, listed
+from rubricweb.grades.engine.gaps import (
+    Doubt,
+    Gap,
+    difference,
+    doubtful_cells,
+    intersection,
+    listed,
+    on_passages,
+)
 from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells, reads_answers, source_of
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
@@ -62,6 +70,8 @@ def _has(job: GradingJob, grade: Grade) -> bool:
 
 Taken = Mapping[int, Iterable[Gap]]
 """Cells that the live jobs of each config hold."""
+Find = Callable[[list[GraderConfig]], list[Missing]]
+"""Returns what is missing of configs."""
 GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)
 """States in which a job can still extract what others wait for."""
 
@@ -112,15 +122,24 @@ def stages(
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
     doubt: Doubt | None = None,
+    passages: Mapping[int, frozenset[int]] | None = None,
 ) -> Stages:
     """Return what is missing of these configs, in the order in which it can be graded.
 
-    With a `doubt` only cells of which another grader is unsure.
+    With a `doubt` only cells of which another grader is unsure, with `passages` only cells on these, given by
+    topic id.
+    """
+    chosen_topics = None if topics is None else list(topics)
+    find = partial(_lacking, collection, topics=chosen_topics, items=items, doubt=doubt, passages=passages)
+    return staged(collection, configs, find)
+
+
+def staged(collection: Collection, configs: Iterable[GraderConfig], find: Find) -> Stages:
+    """Return what `find` finds missing of these configs, in the order in which it can be graded.
+
     What live jobs hold is read before the grades: cells that are graded meanwhile are in both, not in none.
     """
     live, graders = _live_jobs(collection), list(configs)
-    chosen_topics = None if topics is None else list(topics)
-    find = partial(_lacking, collection, topics=chosen_topics, items=items, doubt=doubt)
     sources = {each.pk: source for each in graders if reads_answers(each) and (source := source_of(each))}
     soon = {pk: list(_cells_of(_live(collection, [source]))) for pk, source in sources.items()}
     taken = taken_cells(collection, [*graders, *sources.values()])
@@ -132,7 +151,7 @@ def stages(
         soon[pk] += [gap for part in at_once if part.config == source for gap in part.gaps]
     later = [_within(collection, part, soon.get(part.config.pk, ())) for part in waiting]
     stuck = sum(part.cells for part in waiting) - sum(part.cells for part in later)
-    again = partial(stages, collection, graders, topics=chosen_topics, items=items, doubt=doubt)
+    again = partial(staged, collection, graders, find)
     later = [part for part in later if part.cells]
     return Stages(collection, graders, live, again, [*needed, *missing], at_once, later, stuck)
 
@@ -144,8 +163,18 @@ def _lacking(
     topics: Iterable[Topic] | None,
     items: ItemQuerySet | None,
     doubt: Doubt | None,
+    passages: Mapping[int, frozenset[int]] | None,
 ) -> list[Missing]:
     missing = missing_cells(collection, configs, topics=topics, items=items)
+    if passages is not None:
+        missing = [
+            replace(
+                each,
+                gaps=tuple(on_passages(collection, each.gaps, passages)),
+                unanswered=tuple(on_passages(collection, each.unanswered, passages)),
+            )
+            for each in missing
+        ]
     if doubt is None:
         return missing
     cells = doubtful_cells(collection, doubt)
@@ -190,9 +219,7 @@ def unanswered(missing: Iterable[Missing]) -> list[Missing]:
     return [replace(each, gaps=each.unanswered) for each in missing if each.unanswered]
 
 
-def extractions(
-    collection: Collection, missing: list[Missing], find: Callable[[list[GraderConfig]], list[Missing]]
-) -> list[Missing]:
+def extractions(collection: Collection, missing: list[Missing], find: Find) -> list[Missing]:
     """Return the extractions that these verifications lack, of configs not among the `missing`.
 
     `find` returns what is missing of configs.
@@ -202,7 +229,19 @@ def extractions(
     given = {each.config for each in missing}
     lacking = {source for source in sources.values() if source not in given and can_ask(source)}
     extracting = find(sorted(lacking, key=lambda config: config.pk))
-    return [_needed(collection, each, waiting, sources) for each in extracting]
+    return [
+        _within(
+            collection,
+            extraction,
+            [
+                gap
+                for each in waiting
+                if sources.get(each.config.pk) == extraction.config
+                for gap in each.gaps
+            ],
+        )
+        for extraction in extracting
+    ]
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
@@ -231,14 +270,6 @@ def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) ->
     """Lock the extracting jobs, so that none ends before this transaction does."""
     sources = [source for source in map(source_of, configs) if source]
     list(_live(collection, sources).select_for_update(no_key=True))
-
-
-def _needed(
-    collection: Collection, extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]
-) -> Missing:
-    """Return the cells of an extraction that a verification waits for."""
-    asking = [each for each in waiting if sources.get(each.config.pk) == extraction.config]
-    return _within(collection, extraction, (gap for each in asking for gap in each.gaps))
 
 
 def _shared_out(

@@ -262,6 +262,8 @@ class BoardCorrelation:
     measure: str
     spearman: Correlation
     kendall: Correlation
+    tau_gap: Correlation
+    """Of the order here, with the gaps between scores there."""
     pearson: Correlation
     scores: tuple[tuple[str, float], ...] = ()
     """By the other board: pairs of run and score."""

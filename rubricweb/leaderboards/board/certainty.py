@@ -43,12 +43,12 @@ class Certainty(RankIntervals):
         return p_error(ALPHA, self.topics, self.test)
 
 
-def certainty(scores: Scores, test: PairedTest) -> Certainty | None:
+def certainty(scores: Scores, test: PairedTest, *, less_is_better: bool = False) -> Certainty | None:
     """Return the certainty of scores, shape (runs, topics).
 
     None where fewer than two topics or runs leave nothing to test.
     """
-    ranks = rank_intervals(scores, test)
+    ranks = rank_intervals(0.0 - scores if less_is_better else scores, test)
     if ranks is None:
         return None
     intervals = _intervals(scores.tobytes(), scores.shape)
@@ -96,11 +96,21 @@ class ScoredBoard:
         return np.round(self.table.means(), TIED_DECIMALS)
 
     @property
+    def merits(self) -> Scores:
+        """Return the scores such that higher is better, shape (runs, topics)."""
+        return self.spec.measure.merits(self.table.scores)
+
+    @property
+    def mean_merits(self) -> NDArray[np.float64]:
+        """Return `means` such that higher is better, to order runs by, shape (runs,)."""
+        return self.spec.measure.merits(self.means)
+
+    @property
     def ranks(self) -> RankIntervals | None:
         """Return the ranks that the topics leave open; None where there is nothing to test them by."""
         if not self.spec.measure.bootstraps_by_topic:
             return None
-        return rank_intervals(self.table.scores, self.spec.test)
+        return rank_intervals(self.merits, self.spec.test)
 
     @property
     def top(self) -> Top | None:
@@ -110,6 +120,10 @@ class ScoredBoard:
     @property
     def by_run(self) -> dict[str, float]:
         return dict(zip(self.run_tags, self.means.tolist(), strict=True))
+
+    @property
+    def merit_by_run(self) -> dict[str, float]:
+        return dict(zip(self.run_tags, self.mean_merits.tolist(), strict=True))
 
     @property
     def is_ungraded(self) -> bool:

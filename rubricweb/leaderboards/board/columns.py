@@ -81,6 +81,12 @@ class Column:
     """What the API's schema says of it."""
     title: str = ""
     note: str = ""
+    less_is_better: bool = False
+
+    @property
+    def best_first(self) -> str:
+        """Return the name in addresses that sort by it, best first."""
+        return self.name if self.less_is_better else f"-{self.name}"
 
     @property
     def field(self) -> str:
@@ -260,7 +266,8 @@ def columns_of(board: Board) -> list[Column]:
         elif column.name == "score":
             title = f"{provenance.measure_name(board.spec)}: {provenance.denominator(board)}"
             note = _topics(board.n_topics) if board.spec.columns else ""
-            columns.append(replace(column, title=title, note=note))
+            less = board.spec.measure.registered.less_is_better
+            columns.append(replace(column, title=title, note=note, less_is_better=less))
         else:
             columns.append(column)
     for place, further in enumerate(board.spec.columns):
@@ -273,6 +280,7 @@ def columns_of(board: Board) -> list[Column]:
             title=f"{further.token}: {stated}. Each score with its standard error",
             note=_topics(board.columns[place].n_topics),
             place=place,
+            less_is_better=not further.support and further.measure.registered.less_is_better,
         )
         columns.append(column)
     return columns
@@ -295,8 +303,9 @@ def heads(board: Board, columns: Iterable[Column], query: str = "", sort: str = 
         head = Head(column.name, column.label, column.title, column.note)
         if column.is_sortable:
             order = {column.name: "ascending", f"-{column.name}": "descending"}.get(sort, "")
-            falls = column.name if order == "descending" else f"-{column.name}"
-            head = replace(head, order=order, sorts=changed(query, sort=falls))
+            worst_first = f"-{column.name}" if column.less_is_better else column.name
+            then = worst_first if sort == column.best_first else column.best_first
+            head = replace(head, order=order, sorts=changed(query, sort=then))
         if column.name in own:
             others = ",".join(measure if token == column.name else token for token in tokens)
             ranks = changed(query, measure=column.name, columns=others, sort="")
@@ -317,9 +326,9 @@ def in_order(board: Board, columns: Iterable[Column], sort: str) -> Sequence[Boa
     return [*(row for _, row in ordered), *(row for value, row in values if value is None)]
 
 
-def is_ranked(sort: str) -> bool:
-    """Return whether the rows stand in the order of their ranks, in which the bands stand."""
-    return sort in ("", "-score")
+def by_rank(board: Board) -> str:
+    """Return the name of the sort by score in which the rows stand in the order of their ranks."""
+    return next(column.best_first for column in columns_of(board) if column.name == "score")
 
 
 def changed(query: str, **changes: str) -> str:

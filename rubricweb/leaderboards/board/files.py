@@ -32,7 +32,12 @@ from rubricweb.leaderboards.board.columns import FIRST, Further, Place, at, colu
 from rubricweb.leaderboards.board.scores import Basis, basis, column_basis, score_column, score_units
 
 Json = dict[str, object]
-COEFFICIENTS = {"spearman": "Spearman", "kendall": "Kendall tau-b", "pearson": "Pearson"}
+COEFFICIENTS = {
+    "spearman": "Spearman",
+    "kendall": "Kendall tau-b",
+    "tau_gap": "tau-GAP",
+    "pearson": "Pearson",
+}
 
 
 def document(board: Board) -> Json:

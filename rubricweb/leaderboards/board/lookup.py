@@ -41,18 +41,25 @@ JUDGMENTS = "judgments"
 
 
 def find_grader(
-    collection: Collection, *, prompt_class: str, llm: str, backend: str = "", pk: int | None = None
+    collection: Collection,
+    *,
+    prompt_class: str = "",
+    llm: str = "",
+    backend: str = "",
+    pk: int | None = None,
 ) -> GraderConfig:
-    """Return the one grader of these names that has grades here; `pk` chooses among several."""
+    """Return the one grader of these names, or of that `pk`, that has grades here; "" is any name."""
     rows = graders(collection)
     named = [
         row.config
         for row in rows
-        if (row.config.prompt_class, row.config.llm) == (prompt_class, llm)
+        if prompt_class in ("", row.config.prompt_class)
+        and llm in ("", row.config.llm)
         and backend in ("", row.config.backend)
         and pk in (None, row.config.pk)
     ]
-    description = f"{llm} with prompt class {prompt_class}" + (f" on back-end {backend}" if backend else "")
+    description = (llm or "any model") + (f" with prompt class {prompt_class}" if prompt_class else "")
+    description += f" on back-end {backend}" if backend else ""
     description += f" with id {pk}" if pk is not None else ""
     if not named:
         available = _listed(grader_name(row.config) for row in rows if row.config.purpose != Purpose.EXTRACT)
@@ -64,7 +71,8 @@ def find_grader(
         several = _listed(
             f"{grader_name(config)}, {config.get_purpose_display()}, id {config.pk}" for config in scored
         )
-        text = f"several graders are {description}: {several}; name one by its back-end or its id"
+        named_so = description if llm or prompt_class else "in the collection"
+        text = f"several graders are {named_so}: {several}; name one by its back-end or its id"
         raise BoardError("grader", text)
     return check_scorable(scored[0] if scored else named[0])
 

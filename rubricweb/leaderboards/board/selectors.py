@@ -15,7 +15,7 @@ from grading.graders.registry import BACKENDS
 from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.mean_intervals import Summary, marks, mean_and_stderr
-from grading.statistics.rank_correlation import kendall, pearson, spearman
+from grading.statistics.rank_correlation import kendall, pearson, spearman, tau_gap
 from grading.statistics.rank_intervals import approximate_ranks
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import OFFICIAL, Collection
@@ -125,7 +125,7 @@ def board(spec: BoardSpec) -> Board:
     texts = dict(spec.collection.topics.values_list("pk", "text"))
     topics, columns = counting_topics(base, table.scores, texts)
     measured = _Measured(
-        certainty=certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None,
+        certainty=_certainty(table, spec),
         verified=verified(base, k),
         authors=authors(spec, base.pool),
         judged=judged_shares(base, k),
@@ -204,6 +204,12 @@ class _Measured:
     """Scores of each run on the topics that count."""
 
 
+def _certainty(table: ScoreTable, spec: BoardSpec) -> Certainty | None:
+    if not spec.measure.bootstraps_by_topic:
+        return None
+    return certainty(table.scores, spec.test, less_is_better=spec.measure.registered.less_is_better)
+
+
 def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> MeanBasis:
     """Return how many topics or subtopics the means of scores, shape (runs, units), go over."""
     counted = np.asarray((~np.isnan(scores)).any(axis=0), dtype=np.bool_)
@@ -218,7 +224,7 @@ def _rows(base: Basis, table: ScoreTable, measured: _Measured) -> tuple[BoardRow
     means, stderrs, n_topics = mean_and_stderr(table.scores)
     has_ranking = answered(topic for topic, _ in base.units()).reshape(table.scores.shape)
     n_answered = (has_ranking & ~np.isnan(table.scores)).sum(axis=1)
-    places = ranks(means)
+    places = ranks(base.spec.measure.merits(means))
     shared = np.bincount(places, minlength=1)
     otherwise = np.zeros(len(places), dtype=np.int64)
     for topic in base.pool.topics if base.spec.uses_labels else ():
@@ -281,11 +287,11 @@ def _correlations(
 ) -> tuple[BoardCorrelation, ...]:
     correlations = []
     better = certain.order.better if certain and certain.can_tell else None
-    ours = dict(zip(table.run_tags, np.round(table.means(), TIED_DECIMALS).tolist(), strict=True))
+    ours = _merits(table, spec.measure)
     if any(topic.judgments for topic in pool.topics):
         measure, level = of_judgments(spec.measure), spec.collection.min_relevant
         judged = judgment_table(pool, measure, level=level)
-        theirs = dict(zip(judged.run_tags, np.round(judged.means(), TIED_DECIMALS).tolist(), strict=True))
+        theirs = _merits(judged, measure)
         correlations.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
     for official in official_boards(spec.collection, spec.runs):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
@@ -294,6 +300,12 @@ def _correlations(
         placed = tuple(approximate_ranks(ours, official.ranks_by(scores), better))
         correlations.append(replace(agreement, source=official.source, placed=placed))
     return tuple(correlations)
+
+
+def _merits(table: ScoreTable, measure: MeasureSpec) -> dict[str, float]:
+    """Return the runs' means such that higher is better."""
+    means = measure.merits(np.round(table.means(), TIED_DECIMALS))
+    return dict(zip(table.run_tags, means.tolist(), strict=True))
 
 
 def _official_scores(
@@ -311,5 +323,6 @@ def _correlation(
     against: str, measure: str, ours: Mapping[str, float], theirs: Mapping[str, float]
 ) -> BoardCorrelation:
     both = tuple((run_tag, theirs[run_tag]) for run_tag in ours if run_tag in theirs)
-    coefficients = spearman(ours, theirs), kendall(ours, theirs), pearson(ours, theirs)
+    pair = ours, theirs
+    coefficients = spearman(*pair), kendall(*pair), tau_gap(*pair), pearson(*pair)
     return BoardCorrelation(against, measure, *coefficients, both)

@@ -34,9 +34,16 @@ class TopicPair:
     unit: int = 0
     """Its place among what the board averages: topics, or the subtopics of its one topic."""
 
+    less_is_better: bool = False
+
     @property
     def difference(self) -> float:
         return self.first - self.second
+
+    @property
+    def lead(self) -> float:
+        """Return how much better the first is."""
+        return -self.difference if self.less_is_better else self.difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class RunComparison:
     first: str
     second: str
     ahead: float
-    """The first one's mean minus the second's, over the topics that count for both; NaN without any."""
+    """How much better the first one's mean is, over the topics that count for both; NaN without any."""
     low: float
     """The ends of the 95 % interval of `ahead`; infinite without one."""
     high: float
@@ -58,7 +65,7 @@ class RunComparison:
     headline: str
     """What the board says of its runs; empty where it tests nothing."""
     topics: tuple[TopicPair, ...]
-    """The one with the largest difference for the first run comes first."""
+    """The one with the largest lead of the first run comes first."""
 
     @property
     def has_interval(self) -> bool:
@@ -83,7 +90,7 @@ def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunCompar
         raise UnknownRun(f"The board has no run {min(unknown)}; its runs are {', '.join(tags)}.")
     if first and first == second:
         raise UnknownRun("A comparison takes two different runs.")
-    order = best_first(scored.means).tolist()
+    order = best_first(scored.mean_merits).tolist()
     row = tags.index(first) if first else next(run for run in order if tags[run] != second)
     other = tags.index(second) if second else next(run for run in order if run != row)
     return compare_rows(scored, row, other)
@@ -91,15 +98,15 @@ def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunCompar
 
 def compare_rows(scored: ScoredBoard, run: int, other: int) -> RunComparison:
     """Compare two runs by their rows in the table of scores."""
-    scores = scored.table.scores
-    if _ahead(scores, run, other) < 0:
+    scores, merits = scored.table.scores, scored.merits
+    if _ahead(merits, run, other) < 0:
         run, other = other, run
     ranks = scored.ranks
-    low, high = interval(scores[run] - scores[other], ranks.test) if ranks else (-inf, inf)
+    low, high = interval(merits[run] - merits[other], ranks.test) if ranks else (-inf, inf)
     return RunComparison(
         first=scored.run_tags[run],
         second=scored.run_tags[other],
-        ahead=_ahead(scores, run, other),
+        ahead=_ahead(merits, run, other),
         low=low,
         high=high,
         p=float(ranks.p[run, other]) if ranks and ranks.can_tell else None,
@@ -110,13 +117,14 @@ def compare_rows(scored: ScoredBoard, run: int, other: int) -> RunComparison:
 
 
 def topic_pairs(scored: ScoredBoard, ours: Floats, theirs: Floats) -> tuple[TopicPair, ...]:
-    """Return the topics that count on both sides, by scores of shape (topics,); largest gain first."""
+    """Return the topics that count on both sides, by scores of shape (topics,); largest lead first."""
+    less = scored.spec.measure.registered.less_is_better
     pairs = [
-        TopicPair(topic.topic_id, topic.query_id, float(ours[place]), float(theirs[place]), place)
+        TopicPair(topic.topic_id, topic.query_id, float(ours[place]), float(theirs[place]), place, less)
         for place, (topic, _) in enumerate(scored.base.units())
         if not np.isnan([ours[place], theirs[place]]).any()
     ]
-    return tuple(sorted(pairs, key=lambda pair: -pair.difference))
+    return tuple(sorted(pairs, key=lambda pair: -pair.lead))
 
 
 def mean_of_all(scored: ScoredBoard) -> Floats:
@@ -136,8 +144,8 @@ def redrawn_means(differences: Floats) -> Floats:
     return np.asarray(resamples(n) @ differences / n, dtype=np.float64)
 
 
-def _ahead(scores: Floats, run: int, other: int) -> float:
-    differences = scores[run] - scores[other]
+def _ahead(merits: Floats, run: int, other: int) -> float:
+    differences = merits[run] - merits[other]
     counted = differences[~np.isnan(differences)]
     return float(counted.mean()) if len(counted) else float("nan")
 

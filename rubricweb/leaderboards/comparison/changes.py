@@ -95,7 +95,7 @@ class ExplainedItem:
 def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
     """Return every run, the largest moves first."""
     ours, theirs = before.means, after.means
-    was, now = ranks(ours), ranks(theirs)
+    was, now = ranks(before.mean_merits), ranks(after.mean_merits)
     p, gains = _tested(before, after)
     rows = [
         MovedRow(
@@ -119,7 +119,7 @@ def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
     possible, runs = after.ranks, len(after.run_tags)
     if possible is None or before.table.topic_ids != after.table.topic_ids:
         return np.full(runs, np.nan), np.zeros(runs)
-    gains = relative_gains(before.table.scores, after.table.scores)
+    gains = relative_gains(before.merits, after.merits)
     return adjusted_p(gains, possible.test), np.nan_to_num(mean_and_stderr(gains).mean)
 
 

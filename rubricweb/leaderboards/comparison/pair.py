@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from django.urls import reverse
 
-from grading.arrays import best_first, none_if_nan
+from grading.arrays import best_first
 from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings, number, row
 from grading.topic_attributes import TopicSlice
 from rubricweb.core.formatting import rank_span
@@ -68,7 +68,7 @@ class Pair:
     @classmethod
     def of(cls, scored: ScoredBoard, a: int | None, b: int | None) -> Pair:
         """Take runs by their primary keys; without any, the first two of the board."""
-        pks, order = scored.base.pool.run_pks, best_first(scored.means).tolist()
+        pks, order = scored.base.pool.run_pks, best_first(scored.mean_merits).tolist()
         if a is None:
             first = next(run for run in order if pks[run] != b)
             b = pks[order[1]] if b is None and len(order) > 1 else b
@@ -142,12 +142,12 @@ class Pair:
     @property
     def counts(self) -> tuple[int, int, int]:
         """Return how many topics are better for A, equal, and better for B."""
-        sides = [plots.bar(pair.difference, 1.0).side for pair in self.topics]
+        sides = [plots.bar(pair.lead, 1.0).side for pair in self.topics]
         return sides.count("a"), sides.count("equal"), sides.count("b")
 
     @property
     def limit(self) -> float:
-        return plots.limit_of([pair.difference for pair in self.topics])
+        return plots.limit_of([pair.lead for pair in self.topics])
 
     @property
     def ticks(self) -> list[plots.Tick]:
@@ -156,9 +156,7 @@ class Pair:
     @cached_property
     def rows(self) -> tuple[PairRow, ...]:
         texts, limit = self.texts, self.limit
-        return tuple(
-            PairRow(pair, texts[pair.topic_id], plots.bar(pair.difference, limit)) for pair in self.topics
-        )
+        return tuple(PairRow(pair, texts[pair.topic_id], plots.bar(pair.lead, limit)) for pair in self.topics)
 
     @cached_property
     def texts(self) -> dict[int, str]:
@@ -167,12 +165,12 @@ class Pair:
 
     @cached_property
     def distribution(self) -> plots.Distribution | None:
-        """Return the mean difference by topics drawn anew; None where it has no interval."""
+        """Return the mean lead of A by topics drawn anew; None where it has no interval."""
         pair = self.comparison
         if pair is None or not pair.has_interval:
             return None
         ends = (pair.low, pair.high) if pair.first == self.a_tag else (-pair.high, -pair.low)
-        return plots.distribution(redrawn_means(np.array([row.difference for row in self.topics])), ends)
+        return plots.distribution(redrawn_means(np.array([row.lead for row in self.topics])), ends)
 
     def groups(self, attribute: str) -> list[PairGroup]:
         """Return the topics by their values of the attribute; those without one come last."""
@@ -244,12 +242,13 @@ class Pair:
 
     @property
     def _best(self) -> list[float | None]:
-        scores = self.scored.table.scores
-        highest = np.where(np.isnan(scores), -np.inf, scores).max(axis=0, initial=-np.inf)
-        return [none_if_nan(value) if value > -np.inf else None for value in highest.tolist()]
+        merits = self.scored.merits
+        highest = np.where(np.isnan(merits), -np.inf, merits).max(axis=0, initial=-np.inf)
+        best = self.scored.spec.measure.merits(highest)
+        return [value if np.isfinite(value) else None for value in best.tolist()]
 
 
 def bars_file(pair: Pair) -> str:
     """Return the plot of the differences as an SVG file."""
-    rows = [(f"{row.pair.query_id}  {row.text}", row.pair.difference) for row in pair.rows]
+    rows = [(f"{row.pair.query_id}  {row.text}", row.pair.lead) for row in pair.rows]
     return plots.bars_file(f"{pair.a_tag} and {pair.b_tag} by topic", rows, (pair.a_tag, pair.b_tag))

@@ -130,7 +130,8 @@ def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Infl
         rows += _rows(scored, topic, items, without)
     if not rows:
         return Influences([], [])
-    moving = dependents(scored.means, np.concatenate(boards))
+    merits = scored.spec.measure.merits(np.concatenate(boards))
+    moving = dependents(scored.mean_merits, merits)
     return Influences(rows, [_dependent(scored, rows, row) for row in moving])
 
 
@@ -211,7 +212,7 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     """Return an array of shape (items,): how many runs leave the ranks that the topics leave open."""
     if scored.ranks is None:
         return np.zeros(len(without), dtype=np.int64)
-    order, changed = scored.ranks.order, np.stack([ranks(row) for row in without])
+    order, changed = scored.ranks.order, np.stack([ranks(row) for row in scored.spec.measure.merits(without)])
     leaves = (changed < order.first_possible) | (changed > order.last_possible)
     return np.asarray(leaves.sum(axis=1))
 

@@ -61,8 +61,8 @@ def duplicates(scored: ScoredBoard) -> list[DuplicatesRow]:
         counts += np.array(of_runs, dtype=np.int64).reshape(counts.shape)
     repeats, marked, returned = counts.T.tolist()
     once = _once(scored, groups)
-    places, means = ranks(scored.means), scored.means
-    once_places, once_means = (ranks(once.means), once.means) if once else (None, None)
+    places, means = ranks(scored.mean_merits), scored.means
+    once_places, once_means = (ranks(once.mean_merits), once.means) if once else (None, None)
     rows = [
         DuplicatesRow(
             run_tag=tag,

@@ -105,7 +105,7 @@ def holes(scored: ScoredBoard) -> list[HolesRow]:
     """Return the share of ungraded passages among the first of each run, best run first."""
     shares = [1 - judged_shares(scored.base, k) for k in HOLE_DEPTHS]
     outside = _outside(scored, max(HOLE_DEPTHS))
-    places, means = ranks(scored.means), scored.means
+    places, means = ranks(scored.mean_merits), scored.means
     rows = [
         HolesRow(
             tag,
@@ -143,14 +143,14 @@ def teams_left_out(
         rows += _team_rows(
             scored, without, name, own, n_alone=int(sum(entry.sum() for entry in of_team.values()))
         )
-        gains.append(relative_gains(scored.table.scores, without.table.scores)[own])
+        gains.append(relative_gains(scored.merits, without.merits)[own])
     return sorted(_tested(scored, rows, gains), key=lambda row: (-abs(row.error), row.before))
 
 
 def _team_rows(
     scored: ScoredBoard, without: ScoredBoard, name: str, own: Sequence[int], *, n_alone: int
 ) -> list[TeamRow]:
-    before, after = ranks(scored.means), ranks(without.means)
+    before, after = ranks(scored.mean_merits), ranks(without.mean_merits)
     return [
         TeamRow(
             name,

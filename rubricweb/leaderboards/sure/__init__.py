@@ -39,6 +39,7 @@ APART = 0.05
 """From which difference of shares on a grader is more generous, or stricter, than people."""
 LITTLE = 20
 """Per cent of the cells; below it, people's ratings do not vouch for the score."""
+PEOPLES = "people's"
 TAU = "\N{GREEK SMALL LETTER TAU}"
 SHARES = (
     (0.98, "nearly always"),
@@ -162,22 +163,23 @@ def threshold(current: int, best: int, n_runs: int, *, is_as_good: bool | None, 
     return f"Grade {best} as threshold fits {whose} order better than {current}"
 
 
-def summary(tau: float | None, n_runs: int, leaning: float | None) -> str:
+def summary(tau: float | None, n_runs: int, leaning: float | None, whose: str) -> str:
     """Return the page in a sentence; `leaning` is how much larger the grader's share of relevant passages is.
 
-    >>> summary(0.69, 26, 0.12)
+    >>> summary(0.69, 26, 0.12, "people's")
     'The grader orders the runs much as people do, but is more generous.'
     """
+    they = "people do" if whose == PEOPLES else "the official board does"
     bias = "is more generous" if leaning is not None and leaning > APART else ""
     bias = "is stricter" if leaning is not None and leaning < -APART else bias
     if tau is None or n_runs < ENOUGH_RUNS:
-        few = "Too few runs to say whether the grader orders them as people do"
-        return f"{few}; it {bias} than they are." if bias else f"{few}."
+        few = f"Too few runs to say whether the grader orders them as {they}"
+        return f"{few}; it {bias} than people are." if bias else f"{few}."
     if tau >= MUCH:
-        return f"The grader orders the runs much as people do{f', but {bias}' if bias else ''}."
-    start = "The grader orders the runs only partly as people do"
+        return f"The grader orders the runs much as {they}{f', but {bias}' if bias else ''}."
+    start = f"The grader orders the runs only partly as {they}"
     if tau < PARTLY:
-        start = "The grader does not order the runs as people do"
+        start = f"The grader does not order the runs as {they}"
     return f"{start}{f', and {bias}' if bias else ''}."
 
 
@@ -185,7 +187,7 @@ def checked(n_rated: int, n_graded: int) -> str:
     """Return a sentence on how many of the board's pairs people have rated.
 
     >>> checked(200, 10_000)
-    'Trust the bands of the board, not the score itself: people have rated 2 % of the pairs.'
+    'Trust the bands of the board, not the score itself: people have rated 2 % of the graded pairs.'
     >>> checked(0, 10_000)
     'No grade of this grader has been checked by people yet.'
     """
@@ -194,7 +196,7 @@ def checked(n_rated: int, n_graded: int) -> str:
     share = 100 * n_rated / n_graded
     percent = f"{share:.0f} %" if share >= 1 else "less than 1 %"
     warning = "Trust the bands of the board, not the score itself: " if share < LITTLE else ""
-    return f"{warning}{'people' if warning else 'People'} have rated {percent} of the pairs."
+    return f"{warning}{'people' if warning else 'People'} have rated {percent} of the graded pairs."
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ class Evidence:
 
     @property
     def whose(self) -> str:
-        return "people's" if self.against == JUDGMENTS else "the official board's"
+        return PEOPLES if self.against == JUDGMENTS else "the official board's"
 
     @property
     def n_runs(self) -> int:

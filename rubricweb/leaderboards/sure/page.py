@@ -187,7 +187,7 @@ def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     return {
         "query": query,
         "pictures": [draw(evidence) for draw in PICTURES.values()],
-        "summary": findings.summary(evidence.tau, evidence.n_runs, evidence.leaning),
+        "summary": findings.summary(evidence.tau, evidence.n_runs, evidence.leaning, evidence.whose),
         "checked": findings.checked(*evidence.checked) if evidence.checked else "",
         "others": others,
         "toggle": changed(query, others="" if evidence.others else "1"),

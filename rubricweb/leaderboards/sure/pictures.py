@@ -47,7 +47,7 @@ def order(evidence: Evidence) -> Picture:
             "order", title, subtitle, href=reverse("imports:imports", args=[slug]), button="Import"
         )
     of_run = {tag: score for tag, score in scored.by_run.items() if tag in other.values and score == score}
-    tags = sorted(of_run, key=lambda tag: -of_run[tag])
+    tags = sorted(of_run, key=lambda tag: -scored.merit_by_run[tag])
     costly = {cost.run_tag for cost in cell.costs if cost.cost >= COSTLY}
     pages = dict(zip(scored.base.pool.run_tags, scored.base.pool.run_pks, strict=True))
     points = [
@@ -86,7 +86,7 @@ def _order_sheet(evidence: Evidence, tags: Sequence[str], other: Reference) -> P
     by_run, pages = evidence.scored.by_run, evidence.scored.base.pool
     places = [
         ranks(np.array([values[tag] for tag in tags])).tolist() if tags else []
-        for values in (by_run, other.values)
+        for values in (evidence.scored.merit_by_run, other.values)
     ]
     address = dict(zip(pages.run_tags, pages.run_pks, strict=True))
     lines: list[dict[str, Value]] = [
@@ -269,7 +269,10 @@ def thresholds(evidence: Evidence) -> Picture:
     values = [cell.value(KENDALL) for cell in cells]
     defined = {grade: value for grade, value in zip(grades, values, strict=True) if value is not None}
     if not defined or len({tuple(cell.ours.values()) for cell in cells}) == 1:
-        reason = "No order to choose a threshold by" if not defined else "This measure has no threshold"
+        reason = "No order to choose a threshold by"
+        if defined:
+            has_none = spec.measure.takes_gains
+            reason = "This measure has no threshold" if has_none else "The threshold changes no score"
         return Picture(name, reason, "All thresholds give the same board." if defined else "")
     current, best = spec.measure.min_grade, max(defined, key=lambda grade: defined[grade])
     best = current if defined.get(current) == defined[best] else best

@@ -192,11 +192,7 @@ def members_who_answer(collection: Collection) -> QuerySet[User]:
 
 
 def _whose(user: User) -> dict[Who, Q]:
-    return {
-        Who.ASSIGNED: Q(assignee=user),
-        Who.MINE: Q(by=user),
-        Who.UNASSIGNED: Q(assignee__isnull=True),
-    }
+    return {Who.ASSIGNED: Q(assignee=user), Who.MINE: Q(by=user), Who.UNASSIGNED: Q(assignee__isnull=True)}
 
 
 def flagged_cells(

@@ -254,10 +254,7 @@ class EvidenceForm(ChipForm, GraderForm):
     min_grade = covered_from()
     source = select_at_once("Relevance by", SOURCES)
     min_relevant = forms.IntegerField(
-        label="Relevant from judgment",
-        min_value=-10,
-        max_value=10,
-        required=False,
+        label="Relevant from judgment", min_value=-10, max_value=10, required=False
     )
     page = forms.IntegerField(min_value=1, required=False)
 

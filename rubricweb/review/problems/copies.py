@@ -11,6 +11,7 @@ from grading.near_duplicates import Shingler, jaccard
 from grading.types import MISSING, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.derived_models import DuplicateSearch
+from rubricweb.corpus.duplicates import representative_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import raters, topic_ratings
@@ -66,6 +67,8 @@ class ComparedPassage:
     judgment: int | None
     similarity: float
     """Jaccard similarity with the first passage of the group."""
+    is_representative: bool
+    """Whether it stands for the group in a deduplicated file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class ShownGroup:
     items: tuple[ComparedItem, ...]
     n_passages: int
     spread: int
+    representative: str
+    """The doc id that stands for the group in a deduplicated file; it may be in no pool of the topic."""
 
 
 def pooled_groups(
@@ -125,15 +130,17 @@ def shown_groups(collection: Collection, bank: Bank | None, page: Iterable[Poole
     uids = [column.uid for group in groups for column in group.columns]
     items = bank.items.filter(revision__uid__in=uids) if bank else None
     item_texts = dict(items.values_list("revision_id", "revision__text")) if items is not None else {}
+    kept = [representative_of(group.topic.passage_pks[group.rows[0]], collection) for group in groups]
     return [
         ShownGroup(
             topic=topics[group.topic.topic_id],
-            passages=_passages(group, texts),
+            passages=_passages(group, texts, representative),
             items=_items(group, item_texts),
             n_passages=len(group.rows),
             spread=group.spread,
+            representative=representative,
         )
-        for group in groups
+        for group, representative in zip(groups, kept, strict=True)
     ]
 
 
@@ -170,7 +177,9 @@ def _spreads(ratings: Ratings) -> Ratings:
     return np.where(is_rated.sum(axis=0) > 1, spreads, MISSING).astype(np.int8)
 
 
-def _passages(group: PooledGroup, texts: Mapping[int, str]) -> tuple[ComparedPassage, ...]:
+def _passages(
+    group: PooledGroup, texts: Mapping[int, str], representative: str
+) -> tuple[ComparedPassage, ...]:
     shingler, topic = Shingler(), group.topic
     rows = group.rows[:SHOWN_PASSAGES]
     shingles = [shingler.shingles(texts[topic.passage_pks[row]]) for row in rows]
@@ -181,6 +190,7 @@ def _passages(group: PooledGroup, texts: Mapping[int, str]) -> tuple[ComparedPas
             text=texts[topic.passage_pks[row]],
             judgment=topic.judgments.get(topic.doc_ids[row]),
             similarity=jaccard(shingles[0], own),
+            is_representative=topic.doc_ids[row] == representative,
         )
         for row, own in zip(rows, shingles, strict=True)
     )

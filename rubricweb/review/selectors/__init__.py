@@ -264,10 +264,7 @@ ORDERS: dict[str, tuple[str, Callable[[GridColumn], float]]] = {
     "bank": ("rubric order", lambda column: 0.0),
     "spurious": ("most misleading first", lambda column: -undefined_last(column.spurious)),
     "covered": ("most covered first", lambda column: -undefined_last(column.covered)),
-    "discrimination": (
-        "least discriminating first",
-        lambda column: -undefined_last(-column.discrimination),
-    ),
+    "discrimination": ("least discriminating first", lambda column: -undefined_last(-column.discrimination)),
 }
 GROUPS = {"judgment": "judgment", "none": "none"}
 SOURCES = {

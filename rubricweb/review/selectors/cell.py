@@ -16,7 +16,7 @@ from grading.types import ANSWERED, MISSING, ItemKind, Outcome, Purpose, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevision
 from rubricweb.banks.selectors import keys_of
-from rubricweb.corpus.duplicates import fellows
+from rubricweb.corpus.duplicates import fellows, representative_of
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of, spec_of
@@ -42,6 +42,7 @@ from rubricweb.review.selectors.window import (
     answer_state,
     retrieved,
 )
+from rubricweb.support.rationales import CheckedClaim, claims_of_replies
 
 OUTCOMES = {
     Outcome.NUMERIC: "the grader's own rating",
@@ -62,6 +63,8 @@ class PromptAndReply:
     """Empty if it cannot be rendered again; `note` says why."""
     note: str
     reply: RawReply
+    claims: tuple[CheckedClaim, ...] = ()
+    """The claims of the reply, where a model was asked whether the passage holds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class NearDuplicateCell:
     """The rating by the cell's config; None without a grade, or where the reader may not see it."""
     difference: int | None
     """Between its rating and the cell's."""
+    is_representative: bool
+    """Whether a deduplicated file keeps it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +222,12 @@ def _near_duplicates(
         visible = visible_grades(rows, item.bank.collection_id)
         ratings = dict(visible.values_list("passage", "rating"))
     own, doc_ids = grade.rating if grade else None, dict(zip(pool.passage_pks, pool.doc_ids, strict=True))
+    kept = representative_of(passage.pk, item.bank.collection)
     return tuple(
-        NearDuplicateCell(pk, doc_ids[pk], other := ratings.get(pk), _difference(own, other)) for pk in near
+        NearDuplicateCell(
+            pk, doc_ids[pk], other := ratings.get(pk), _difference(own, other), doc_ids[pk] == kept
+        )
+        for pk in near
     )
 
 
@@ -248,8 +257,15 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
 
 def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:
     replies = raw_replies(grades)
+    checked = claims_of_replies(item.topic, item.revision.text, passage.doc_id, replies)
     return tuple(
-        PromptAndReply(grade.config, grade, *_prompt_and_note(grade, item, passage), replies[grade.pk])
+        PromptAndReply(
+            grade.config,
+            grade,
+            *_prompt_and_note(grade, item, passage),
+            replies[grade.pk],
+            tuple(checked.get(grade.pk, ())),
+        )
         for grade in grades
     )
 

@@ -18,19 +18,10 @@ from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
 NEAR_KEY = "near"
 LISTED = "list"
-VERDICTS = (
-    ("", "any verdict"),
-    (NEAR_KEY, "wrong, but near the key"),
-    ("0", "wrong"),
-    ("1", "right"),
-)
+VERDICTS = (("", "any verdict"), (NEAR_KEY, "wrong, but near the key"), ("0", "wrong"), ("1", "right"))
 """The filter of answers that the grader verified."""
 VIEWS = (("", "one by one"), (LISTED, "as a list"))
-ORDERS = (
-    (MIXED, "worst and random"),
-    (WORST, "worst first"),
-    (RANDOM, "at random"),
-)
+ORDERS = ((MIXED, "worst and random"), (WORST, "worst first"), (RANDOM, "at random"))
 
 
 class CheckForm(ChipForm, GraderForm):
@@ -43,8 +34,7 @@ class CheckForm(ChipForm, GraderForm):
     item = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
     order = select_at_once("Order", ORDERS)
     rating = select_at_once(
-        "Rated",
-        [("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
+        "Rated", [("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))]
     )
     min_grade = covered_from()
     covers = covering()

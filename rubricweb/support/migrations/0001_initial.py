@@ -11,6 +11,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "__first__"),
         ("corpus", "0001_initial"),
+        ("grades", "0001_initial"),
     ]
 
     operations = [
@@ -103,6 +104,16 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
+                (
+                    "grader",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="grades.graderconfig",
+                    ),
+                ),
+                ("sample", models.PositiveIntegerField(db_default=0, default=0)),
                 ("is_retry", models.BooleanField(default=False)),
                 ("longest_reply", models.PositiveIntegerField(default=32)),
                 (

@@ -1,13 +1,14 @@
 """Passages from JSON lines, TSV and reranker requests."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grading.errors import BadFormat
 from grading.formats import registry
-from grading.formats.passages import read_passages
+from grading.formats.passages import PassageEntry, passage_lines, read_passages, segmented, unread_fields
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 
@@ -100,3 +101,37 @@ def test_broken_tsv(line, tmp_path):
 def test_two_columns_may_be_topics_or_passages():
     with pytest.raises(BadFormat, match=r"may be Topics as TSV \(topics-tsv\) or Passages as TSV"):
         registry.recognise(FORMATS / "passages.tsv")
+
+
+def test_segments_keep_their_places_and_documents_get_them(tmp_path):
+    raw = {
+        "docid": "m_1#0_5",
+        "segment": "One. Two.",
+        "title": "T",
+        "start_char": 0,
+        "end_char": 9,
+        "lang": "en",
+    }
+    (segment,) = passages(tmp_path / "p", raw)
+    assert (segment.start_char, segment.end_char, unread_fields(segment)) == (0, 9, ["lang"])
+    assert next(passage_lines([replace(segment, foreign=None)])) == (
+        b'{"id":"m_1#0_5","text":"One. Two.","title":"T","start_char":0,"end_char":9}\n'
+    )
+    text = " ".join(f"Sentence {number} ends." for number in range(13))
+    cut = list(segmented([PassageEntry("m_2", text, start_char=100)]))
+    assert [text[one.start_char - 100 : one.end_char - 100] for one in cut] == [one.text for one in cut]
+    assert [one.doc_id for one in cut] == ["m_2#0_0", "m_2#1_85"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "message"),
+    [
+        (-1, 3, "start_char is -1"),
+        (True, 3, "start_char is True"),
+        ("0", 3, "'0'"),
+        (9, 3, "before start_char 9"),
+    ],
+)
+def test_places_that_are_none(start, end, message, tmp_path):
+    with pytest.raises(BadFormat, match=message):
+        passages(tmp_path / "p", {"id": "d1", "text": "x", "start_char": start, "end_char": end})

@@ -1,6 +1,9 @@
-"""tau-AP, @k, the runs that cost most, and resampled boards: against plain loops and scipy."""
+"""tau-AP, tau-GAP, @k, the runs that cost most, and resampled boards: against plain loops and scipy."""
 
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from grading.statistics.rank_correlation import (
     resampled,
     spearman,
     tau_ap,
+    tau_gap,
 )
 
 few_values = st.sampled_from([0.0, 0.25, 0.5, 0.75])
@@ -79,6 +83,37 @@ def test_tau_ap_by_hand():
     assert tau_ap([1, 2], [1, 2]) == Correlation(None, 2, TOO_FEW)
 
 
+@cache
+def from_auto_judge():
+    """Their module by itself: their package downloads word lists when it is imported."""
+    folder = Path(find_spec("autojudge_evaluate").origin).parent
+    spec = spec_from_file_location("their_tau_gap", folder / "tau_gap.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tau_gap_by_hand():
+    """b, a, c, d: 0 of 6; 7 + 1 of 8; 8 + 2 + 1 of 11. a, b, d, c: 6 of 6; 8 + 2 of 10; 7 + 1 of 9."""
+    official = [9, 3, 2, 1]
+    assert tau_gap([3, 4, 2, 1], official).value == pytest.approx(2 / 3 * (0 + 1 + 1) - 1)
+    assert tau_gap([4, 3, 1, 2], official).value == pytest.approx(2 / 3 * (1 + 1 + 8 / 9) - 1)
+    assert tau_gap(official, official).value == pytest.approx(1)
+    assert tau_gap([1, 2, 3, 4], official).value == pytest.approx(-1)
+    assert tau_gap([4, 3, 2, 1], [5, 5, 1, 0]).value == pytest.approx(1), "one place has no gap"
+    assert tau_gap([1, 2], [1, 2]) == Correlation(None, 2, TOO_FEW)
+
+
+@given(st.lists(st.tuples(few_values, few_values), min_size=3, max_size=9))
+def test_tau_gap_is_that_of_auto_judge_evaluate(pairs):
+    ours, official = ([pair[side] for pair in pairs] for side in (0, 1))
+    if len(set(ours)) == 1 or len(set(official)) == 1:
+        assert tau_gap(ours, official) == Correlation(None, len(pairs), ALL_TIED)
+    else:
+        theirs = from_auto_judge().tau_gap(official, ours)
+        assert tau_gap(ours, official).value == pytest.approx(theirs)
+
+
 def test_at_k_compares_the_official_top():
     official = {"a": 9.0, "b": 8.0, "c": 8.0, "d": 1.0}
     assert official_top(official, 1) == {"a": 9.0}
@@ -119,6 +154,7 @@ def test_the_costliest_run_is_the_misplaced_one():
         (Coefficient.SPEARMAN, spearman),
         (Coefficient.KENDALL, kendall),
         (Coefficient.TAU_AP, tau_ap),
+        (Coefficient.TAU_GAP, tau_gap),
         (Coefficient.PEARSON, pearson),
     ],
 )

@@ -11,6 +11,7 @@ from grading.systems.extractive import (
     BestSentences,
     Prompted,
     Ragnarok,
+    SpanCiting,
     cited_sentences,
     output,
     passages_of,
@@ -49,6 +50,7 @@ STARTS = {
     "remove": "Based on the query",
     "sort": "Rank the key facts",
     "chat": "INSTRUCTION",
+    "spans": "Answer the question completely",
     "wiki": "Generate a 1000-word",
 }
 
@@ -230,6 +232,26 @@ def test_the_citations_of_table_4_come_out_as_published(cited):
 def test_a_span_over_two_sentences_belongs_to_the_one_in_which_it_ends():
     sentences = span_sentences(f"{MOON} {SUN}", [(4, len(MOON) + 8, [1]), (0, 5, [0])], 2)
     assert [sentence.citations for sentence in sentences] == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("The <co: 1>moon</co: 1> pulls. The <co: 0,1>sun</co: 0,1> helps.", [(1,), (0, 1)]),
+        ("Cited Documents: 0\nGrounded answer: The <co: 1>moon pulls.</co: 1> Ships wait.", [(1,), ()]),
+        ("The <co: 9>moon</co: 9> pulls. The <co: 0>sun helps", [(), (0,)]),
+        ("The moon</co: 1> pulls. <co: >The sun</co> helps.", [(), ()]),
+        ("<co: 0>The <co: 1>moon</co: 1> pulls</co: 0>. It is <co:1000000>late</co:1>.", [(1, 0), ()]),
+        ("", []),
+    ],
+)
+def test_marks_of_spans_are_read_and_leave_the_text(reply, expected):
+    model = Scripted(spans=reply)
+    answer = SpanCiting(model).answer(TOPIC, [Source("d1", "Moon."), Source("d2", "Sun.")])
+    assert [sentence.citations for sentence in answer.sentences] == expected
+    assert not [sentence.text for sentence in answer.sentences if "co" in sentence.text]
+    assert "Document: 0" in model.asked[0][-1][1]
+    assert [step.prompt_id for step in answer.steps] == ["Spans@1"]
 
 
 def test_prompted_answers_are_passages_without_citations():

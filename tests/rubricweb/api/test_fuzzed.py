@@ -52,7 +52,7 @@ def known(collection, owner, assessor, settings, tmp_path) -> dict[str, Any]:
     bank = world(collection, owner, second)
     there = parameters(bank, assessor, blind_campaign(bank, by=owner))
     topic = collection.topics.get(pk=there["topic_id"])
-    named = {"topic": topic.query_id, "bank": bank.pk, "item": there["item_id"], "text": "Which?"}
+    named = {"topic": topic.query_id, "bank": bank.pk, "item": there["item_id"], "text": "Which?", "wait": 0}
     grader = there["grade_id"] and bank.collection.jobs.first().config_id
     return {**there, **named, "passage": there["passage_id"], "grader": grader, "If-Match": '"1"'}
 

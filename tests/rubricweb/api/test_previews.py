@@ -69,7 +69,7 @@ def test_what_is_retrieved_is_what_generate_takes(sea, owner, script_of):
     assert best["score"] > found["candidates"][1]["score"] > 0
     assert best["doc"]["title"] == f"About {best['docid']}"
     answer = script.post(f"{AT}generate/", found, format="json").json()
-    assert [*answer] == ["topic_id", "topic", "references", "response_length", "answer"]
+    assert [*answer] == ["topic_id", "topic", "references", "answer", "response_length"]
     assert (answer["topic_id"], answer["topic"]) == ("7", query["text"])
     assert answer["references"] == [one["docid"] for one in found["candidates"]]
     assert answer["response_length"] == sum(len(one["text"]) for one in answer["answer"]) > 0

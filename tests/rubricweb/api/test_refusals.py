@@ -23,7 +23,9 @@ from tests.rubricweb.worlds import blind_campaign, parameters, world
 pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 ALL = "/api/v1/collections/"
 ONE = f"{ALL}{{slug}}/"
-STEERED = {"campaigns/": "close", "submissions/": "withdraw", "jobs/": "pause"}
+STEERED = {"campaigns/": "close", "submissions/": "withdraw"} | dict.fromkeys(
+    ("jobs/", "made-runs/", "steps/"), "pause"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +93,12 @@ NEEDED = {
     },
     Role.DEVELOPER: {
         "post jobs/{job_id}/{steer}/", "get arena/*", "get graded/", "post calibration/",
-        "post banks/{bank_id}/versions/",
+        "post banks/{bank_id}/versions/", "get made-runs/*",
     },
     Role.ORGANIZER: {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
         "* invitations/*", "* webhooks/*", "* calls/*", "* submissions/*", "get arena/battles/",
-        "post retrieve/", "post generate/",
+        "post retrieve/", "post generate/", "post rerank/", "* steps/*", "post made-runs/*",
     },
 }  # fmt: skip
 """By the least role that may: methods and places. The last role with a pattern that fits is it."""

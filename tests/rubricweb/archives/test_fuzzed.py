@@ -213,6 +213,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         "accounts:join token": "x",
         "battle_id": pk(battles),
         "question_id": pk(collection.arena_questions),
+        "step_id": pk(collection.arena_questions.filter(battle=None)),
         "arena:board-file form": "json", "arena:votes-file form": "csv",
         "card_id": pk(CalibrationCard.objects.filter(bank=bank)),
         "panel_id": pk(GraderConfig.objects.all()),
@@ -221,8 +222,10 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
     for name in ("limits", "retry"):
         known[f"support:{name} job_id"] = supported
+    known["corpus:attributes-limits job_id"] = pk(collection.attribute_jobs)
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
+    known["arena:judge-limits job_id"] = pk(collection.judge_jobs)
     return known | {"grades:steer job_id": supported}
 
 

@@ -170,7 +170,8 @@ def test_judgments_of_ragdoll_are_votes_of_their_model(tmp_path):
     assert "arena_judgments.jsonl: 3 votes by made-judge (low) (3)" in summary.notes
     assert "arena_judgments.jsonl: lines without a verdict, which are no votes: 1" in summary.notes
     assert Topic.objects.get(query_id="q2").text == "When is low water?"
-    rows = output("arena")
+    assert output("arena") == [], "these are no people"
+    rows = output("arena", "--voters", "made-judge (low)")
     assert [(row["model_a"], row["winner"], row["judge"]) for row in rows] == [
         ("tide-2", "model_a", "made-judge (low)"),
         ("tide-1", "model_b", "made-judge (low)"),

@@ -35,6 +35,7 @@ def told(client_of, assessor, collection, battle):
             "battle_id": battle.pk,
             "form": "csv",
             "question_id": 1,
+            "job_id": 1,
             "side": "left",
         }
         texts = []
@@ -94,7 +95,7 @@ def test_json_waits_for_the_vote(client_of, assessor, battle):
     assert client.get(address).status_code == 403
     actions.vote(battle, ballot("left"), by=assessor, seen=0)
     document = client.get(address).json()
-    assert document["left"]["run"] != document["right"]["run"]
+    assert document["left"]["run_id"] != document["right"]["run_id"]
     assert document["events"][0]["answer"] == "left"
 
 

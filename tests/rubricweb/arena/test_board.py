@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from rubricweb.arena.answers import CountedVote, Verdict
+from rubricweb.arena.answers import CountedVote, Verdict, counted_votes
 from rubricweb.arena.board import vote_board, voter_agreement
 from rubricweb.arena.rubric import coverages, rubric_and_votes
 from rubricweb.core.reader import Reader, reading_as
@@ -103,7 +103,7 @@ def test_where_the_rubric_and_people_differ(collection, bank, topics, runs, vote
         voted(voter, topics[0], alpha, gamma, answer)
         voted(voter, topics[0], alpha, beta, "left")
         voted(voter, topics[1], alpha, beta, "left")
-    found = rubric_and_votes(bank, raters(bank)[0], 4)
+    found = rubric_and_votes(bank, raters(bank)[0], 4, counted_votes(bank.collection).votes)
     (one,) = found.disagreements
     assert (one.rubric.run_tag, one.people.run_tag, one.people.votes, one.rubric.votes) == (
         "secretalpha",
@@ -121,7 +121,9 @@ def test_where_the_rubric_and_people_differ(collection, bank, topics, runs, vote
 def test_a_tie_of_people_contradicts_nobody(bank, topics, runs, voters):
     for voter, answer in zip(voters, ("left", "right", "both_bad"), strict=True):
         voted(voter, topics[0], runs[0], runs[2], answer)
-    assert rubric_and_votes(bank, raters(bank)[0], 4).disagreements == ()
+    assert (
+        rubric_and_votes(bank, raters(bank)[0], 4, counted_votes(bank.collection).votes).disagreements == ()
+    )
 
 
 def test_grades_that_a_reader_must_not_see_yet_are_missing(owner, assessor, bank, topics, runs):

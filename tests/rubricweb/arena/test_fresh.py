@@ -18,13 +18,15 @@ from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.prompts import Writer
+from rubricweb.corpus.pseudonyms import run_pseudonym
 from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.worker import work_on
-from tests.factories import PassageFactory, TopicFactory
+from tests.factories import PassageFactory, TopicFactory, ranked
 from tests.grading import smollm2
 
 QUESTION = "What lifts the tides?"
+TRACK = {"run_id", "topic_id", "topic", "references", "response_length", "answer"}
 TEXTS = {
     "m1": "The moon lifts the tides by its pull on the sea. Fishermen know that well enough.",
     "m2": "The sun lifts the tides a little, too. Spring tides come when both pull together.",
@@ -96,10 +98,16 @@ def test_a_question_is_answered_twice_without_a_model_and_compared_blind(collect
         assert name not in page
     vote(client, battle)
     page = client.get(battle.get_absolute_url()).content.decode()
-    assert page.count("Best sentences (no language model) of") >= 2
-    [label] = {SYSTEMS[chunk.system].label for chunk in battle.question.chunks.filter(number=0)}
+    assert page.count("BM25, Best sentences (no language model) over the first") >= 2
+    left = battle.question.chunks.get(number=0)
     document = client.get(address("battle-json", battle)).json()
-    assert (document["left"]["run"], document["topic"]["text"]) == (label, QUESTION)
+    assert document["topic"]["text"] == QUESTION
+    answer = document["left"]
+    assert {*answer} == TRACK
+    modules = document["modules"]["left"]
+    assert (modules, answer["references"]) == (left.made_by.method, left.result["sources"])
+    cited = [row["citations"] for row in answer["answer"]]
+    assert cited == [places for _, places in left.result["sentences"]]
 
 
 def test_nothing_of_it_is_in_the_collection_until_it_is_adopted(
@@ -188,13 +196,13 @@ def test_votes_on_fresh_answers_are_counted_by_system(collection, assessor, owne
     battle = answered(asked(client_of(assessor), collection))
     vote(client_of(assessor), battle, "right")
     page = client_of(owner).get(reverse("arena:ask", args=[collection.slug])).content.decode()
-    rows = re.findall(r'<th scope="row">(Best.*?)</th>((?:\s*<td class="num">\d</td>)*)', page)
-    winner = SYSTEMS[battle.question.chunks.get(number=1).system].label
-    counts = {label: re.findall(r">(\d)<", cells) for label, cells in rows}
-    assert counts.pop(winner) == ["1", "0", "0"]
-    assert list(counts.values()) == [["0", "0", "1"]]
+    rows = re.findall(r'<th scope="row"><bdi>(BM25.*?)</bdi></th>((?:\s*<td class="num">[^<]*</td>)*)', page)
+    winner = battle.question.chunks.get(number=1).made_by.method
+    counts = {label: re.findall(r">([^<]+)</td>", cells) for label, cells in rows}
+    assert counts.pop(winner) == ["100\u202f%", "1", "0", "0"]
+    assert list(counts.values()) == [["0\u202f%", "0", "0", "1"]]
     hidden = client_of(assessor).get(reverse("arena:ask", args=[collection.slug])).content.decode()
-    assert "Systems by blind votes" not in hidden
+    assert "Pipelines by blind votes" not in hidden
 
 
 def test_cancelled_and_tried_again(collection, assessor, client_of):
@@ -257,3 +265,68 @@ def test_a_real_small_model_answers_beside_the_stand_in(collection, owner, clien
     [answer] = battle.question.chunks.filter(system="ragnarok")
     [step] = answer.result["steps"]
     assert step["reply"].split()[0] in client.get(battle.get_absolute_url()).content.decode()
+
+
+PIPELINE = {"first": "ragnarok", "second": "ragnarok", "first_reranker": "2", "second_model": "1"}
+
+
+def test_two_pipelines_of_chosen_modules_compete(collection, owner, client_of, model, settings):
+    settings.PRICES, settings.OPENAI_BASE_URL = {"repeats": 1.0, "other": 1.0}, "http://127.0.0.1:9/v1"
+    client = client_of(owner)
+    battle = answered(asked(client, collection, **PIPELINE))
+    made = sorted(chunk.made_by.method for chunk in battle.question.chunks.all())
+    assert made == [
+        "BM25, Ragnarök over the first 20, by other",
+        "BM25, reranked 2 times, Ragnarök over the first 20, by repeats",
+    ]
+    blind = client.get(battle.get_absolute_url()).content.decode()
+    assert not [name for name in ("by other", "by repeats", "reranked") if name in blind]
+    vote(client, battle)
+    page = client.get(battle.get_absolute_url()).content.decode()
+    assert [name for name in made if name in page] == made
+    tallied = client.get(reverse("arena:ask", args=[collection.slug])).content.decode()
+    assert [name for name in made if name in tallied] == made
+
+
+def test_a_run_is_a_retriever_for_topics_and_has_its_pseudonym_for_who_no_longer_sees_names(
+    collection, assessor, developer, client_of, model
+):
+    topic = TopicFactory(collection=collection, query_id="t1", text="How do tides work?")
+    ranked(topic, {"secretalpha": ["m3", "m1"]})
+    run, page = collection.runs.get(), reverse("arena:ask", args=[collection.slug])
+    assert "run:" not in client_of(assessor).get(page).content.decode()
+    client = client_of(developer)
+    modules = {"first": "sentences", "first_retriever": f"run:{run.pk}", "second": "question"}
+    refused = client.post(page, {"text": QUESTION, "most_calls": 9, **modules})
+    assert "topics only" in str(refused.context["form"].errors["first"])
+    battle = answered(asked(client, collection, text="", topic=topic.pk, **modules))
+    [chunk] = battle.question.chunks.filter(system="")
+    assert chunk.result["sources"] == ["m3", "m1"]
+    vote(client, battle)
+    assert "secretalpha, Best sentences" in client.get(battle.get_absolute_url()).content.decode()
+    collection.memberships.filter(user=developer).update(role="assessor")
+    places = (
+        battle.get_absolute_url(),
+        f"{battle.get_absolute_url()}?made={chunk.side}",
+        address("battle-json", battle),
+    )
+    for place in places:
+        seen = client.get(place).content.decode()
+        assert "secretalpha" not in seen
+        assert run_pseudonym(collection, "secretalpha") in seen
+
+
+@pytest.mark.parametrize(
+    ("modules", "field"),
+    [
+        ({"first_reranker": "1"}, "first"),
+        ({"second": "question", "second_reranker": "1"}, "second"),
+        ({"first_reranker": "9"}, "first_reranker"),
+        ({"first": "rifer", "first_reranker": "1", "second": "rifer", "second_reranker": "1"}, "second"),
+    ],
+)
+def test_modules_that_do_not_go_together_are_refused(collection, owner, client_of, model, modules, field):
+    sent = {"text": QUESTION, "most_calls": 9, "most_dollars": 1, **modules}
+    response = client_of(owner).post(reverse("arena:ask", args=[collection.slug]), sent)
+    assert response.status_code == 422
+    assert field in response.context["form"].errors

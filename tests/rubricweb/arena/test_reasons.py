@@ -68,7 +68,7 @@ def test_where_the_rubric_disagrees_the_reasons_stand_beside(
     actions.give_reason(battle, said(Tag.WELL_CITED, text="It cites its source."), by=assessor)
     other = voted(owner, topics[0], runs[2], runs[0], "left")
     actions.give_reason(other, said(Tag.WELL_CITED, Tag.STYLE), by=owner)
-    [one] = rubric_and_votes(bank, raters(bank)[0], 4).disagreements
+    [one] = rubric_and_votes(bank, raters(bank)[0], 4, counted_votes(bank.collection).votes).disagreements
     assert one.tags == [("well cited", 2), ("style", 1)]
     page = client_of(owner).get(reverse("arena:board", args=[bank.collection.slug])).content.decode()
     assert "It cites its source." in page

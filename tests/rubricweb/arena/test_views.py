@@ -43,7 +43,7 @@ def test_a_vote_from_drawing_to_taking_it_back(assessor, bank, client_of):
     assert "Names are hidden until you have voted" in markup(page)
     at = battle.get_absolute_url()
     page = client.post(f"{at}cast/", fields(page) | {"answer": "left", "evidence": "tie"}, follow=True)
-    assert "Voted, names shown" in markup(page)
+    assert "Voted, pseudonyms shown" in markup(page)
     page = client.post(f"{at}take-back/", fields(page), follow=True)
     assert "a vote is not blind" in markup(page)
     assert [vote.is_withdrawn for vote in battle.votes.all()] == [False, True]

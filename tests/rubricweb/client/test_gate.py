@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from grading.statistics.max_t import ALPHA, adjusted_p, interval
-from rubricweb.client import gate
+from rubricweb.client import StillRunning, gate
 from rubricweb.client.gate import Outcome, Verdict
-from rubricweb.grades.models import GradingJob
+from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.jobs.worker import work_on
 
 
 def verdict(difference=0.0, low=None, high=None, *, margin=0.05, topics=40, equal=0, is_clear=False):
@@ -114,11 +115,39 @@ def test_gate_compares_by_what_is_graded(bank, owner, at_server, capsys, tmp_pat
 
 
 @pytest.mark.django_db
-def test_gate_grades_what_is_missing_first(bank, developer, at_server, pauses):
-    bank.items.first().revision.grades.all().delete()
+def test_gate_grades_what_its_runs_lack_first(bank, developer, at_server, pauses, capsys):
+    first, *_, last = bank.items.order_by("topic", "position")
+    for item in (first, last):
+        item.revision.grades.all().delete()
     assert at_server(developer, "--timeout", "3") == gate.FAILED, "no worker grades here"
-    assert GradingJob.objects.count() == 1
+    assert [job.total for job in GradingJob.objects.all()] == [3], "no run answers the other topic"
+    assert "grading 3 pairs" in capsys.readouterr().err
     assert sum(pauses) >= 3
+
+
+@pytest.mark.django_db
+def test_gate_grades_nothing_beyond_its_limit(bank, developer, at_server, monkeypatch, capsys):
+    bank.items.first().revision.grades.all().delete()
+    monkeypatch.setattr("rubricweb.grades.engine.price._has_model", lambda missing: True)
+    assert at_server(developer, "--most-calls", "2") == gate.FAILED
+    assert "grading 3 pairs" in (errors := capsys.readouterr().err)
+    assert "takes 3 model calls, the limit is 2" in errors
+    assert not GradingJob.objects.exists()
+
+
+@pytest.mark.django_db
+def test_client_grades_one_answer(bank, developer, client_for, monkeypatch):
+    def work(_: float) -> None:
+        for chunk in JobChunk.objects.filter(state=JobChunk.State.QUEUED):
+            work_on("chunk", chunk.pk)
+
+    topic = bank.collection.topics.first()
+    client, sent = client_for(developer), {"topic": topic.query_id, "text": "The sun helps."}
+    with pytest.raises(StillRunning, match="the answer is grading"):
+        client.grade_answer("autumn", **sent, timeout=0)
+    monkeypatch.setattr("rubricweb.grades.one_answer.time.sleep", work)
+    graded = client.grade_answer("autumn", **sent)
+    assert (graded["state"], len(graded["items"]), graded["price"]["cells"]) == ("graded", 2, 0)
 
 
 @pytest.mark.django_db

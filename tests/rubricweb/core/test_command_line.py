@@ -45,10 +45,10 @@ def test_version_is_ours():
 
 
 def test_command_of_django_stands_behind_manage():
-    refused = run("migrate")
+    refused = run("collectstatic")
     assert refused.returncode == 1
-    assert "`rubricweb manage migrate`" in refused.stderr
-    assert run("manage", "migrate", "--help").stdout.startswith("usage: rubricweb manage migrate")
+    assert "`rubricweb manage collectstatic`" in refused.stderr
+    assert run("manage", "collectstatic", "--help").stdout.startswith("usage: rubricweb manage collectstatic")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])

@@ -1,5 +1,7 @@
 """Responses of runs: stored as read, their sentences pooled and ranked, all of it or nothing."""
 
+from pathlib import Path
+
 import pytest
 from django.core.management import CommandError
 
@@ -13,6 +15,8 @@ from tests.rubricweb.import_files import Folder, counts, database, response
 pytestmark = pytest.mark.django_db
 
 MOON, SUN, BOTH = "The moon pulls.", "The sun helps.", "Both do."
+MOON_AND_SEA = "The moon pulls the sea."
+FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 
 
 @pytest.fixture
@@ -70,6 +74,20 @@ def test_what_the_metadata_say_describes_the_run(folder):
     folder.load("--responses", folder.lines("a.jsonl", line))
     run.refresh_from_db()
     assert (run.description, run.task) == ("Ours", "rag")
+
+
+def test_answers_of_traces_find_their_topic_by_id_or_by_question(folder):
+    queries = folder.queries(**{"7": "Why do tides rise?", "8": " do Bees sleep? "})
+    folder.load("--queries", queries, "--responses", FORMATS / "otel_traces.jsonl")
+    assert (ranked("build-412", "7"), ranked("build-412", "8")) == (
+        [MOON_AND_SEA, SUN],
+        ["They do.", "Mostly at night."],
+    )
+    read = convert.response(Response.objects.get(topic__query_id="7"))
+    assert (read.references, [one.citations for one in read.sentences]) == (("d1", "d2"), [None, None])
+    other = FORMATS / "langfuse_observations.jsonl"
+    folder.load("--responses", other, "--replace")
+    assert ranked("build-412", "8") == ["They do."]
 
 
 def test_a_folder_of_several_runs_in_several_files(folder):

@@ -35,6 +35,7 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
         )
     },
     "exports:graded": {"": {"rankings": "1"}},
+    "exports:passages": {"": {"deduplicated": "1"}},
     "exports:human-grades": {form: {"file": form} for form in ("jsonl", "tsv")},
     "exports:random-cells": {form: {"file": form} for form in ("jsonl", "tsv")},
     "exports:flags": {form: {"format": form} for form in ("jsonl", "tsv")},

@@ -149,6 +149,20 @@ def test_a_server_says_which_models_it_has(client, monkeypatch):
     assert "The server answers: huge-model." in markup(client.post(f"{PAGE}server/", follow=True))
 
 
+def test_a_server_on_processors_has_a_preset(client, collection, monkeypatch):
+    monkeypatch.setattr(choices, "server_models", lambda: (["smollm2.gguf"], ""))
+    form = client.get(PAGE, {"card": "server", "preset": "cpu-server"}).context["form"]
+    filled = {
+        name: str(form[name].value()) for name in ("grader_llm", "option_constrained", "option_timeout_s")
+    }
+    assert filled == {"grader_llm": "smollm2.gguf", "option_constrained": "true", "option_timeout_s": "600.0"}
+    sent = SERVER | {name: form[name].value() for name in form.fields if form[name].value() is not None}
+    assert client.post(f"{PAGE}use/", sent).status_code == 302
+    collection.refresh_from_db()
+    assert collection.grader_options == choices.CPU_SERVER_OPTIONS
+    assert client.get(PAGE).context["form"]["option_timeout_s"].value() == 600.0
+
+
 def test_a_try_stands_beside_what_people_said_over_all_grades(client, bank, assessor, scripts, redis_server):
     rate(bank, assessor, 0, 0, 0, 5, 2, 3, 4, 1)
     answer = client.post(f"{PAGE}attempt/", SERVER)

@@ -49,7 +49,7 @@ def test_stopped_redis_fails_with_what_to_do(redis_server):
 @pytest.mark.parametrize(
     ("check", "part", "advice"),
     [
-        ("has_migrations", "migrations", "manage migrate"),
+        ("has_migrations", "migrations", "rubricweb migrate"),
         ("has_static_files", "static files", "collectstatic"),
         ("has_database", "database", "DATABASE_URL"),
     ],

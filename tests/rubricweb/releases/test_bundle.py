@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import json
 import statistics
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -38,7 +40,7 @@ def test_it_holds_every_part(made, released):
         "prompts",
     }
     boards = {name.rpartition(".")[2] for name in files if name.startswith("boards/")}
-    assert boards == {"json", "tsv", "tex", "ir_measures", "tot", "rag4reports", "trec_eval", "jsonl"}
+    assert boards == {"json", "tsv", "tex", "ir_measures", "tot", "rag4reports", "trec_eval", "jsonl", "py"}
     qrels = {name for name in files if name.startswith("qrels/")}
     assert qrels == {"qrels/judgments.qrels", *(f"qrels/{STEM}_{mode}.qrels" for mode in MODES)}
     assert files["qrels/judgments.qrels"] == b"t1 0 d1 3\nt1 0 d2 0\nt2 0 e1 0\nt2 0 e2 2\n"
@@ -231,3 +233,22 @@ def test_a_change_meanwhile_leaves_no_release(made, tmp_path, owner):
     with pytest.raises(ChangedWhileWritten, match="Make it again"):
         write_release(contents, tmp_path / "release.zip", note=note)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_script_of_a_release_recomputes_its_boards(made, collection, released, tmp_path):
+    files = released(collection, has_runs=True)
+    for name, content in files.items():
+        (tmp_path / "unpacked" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "unpacked" / name).write_bytes(content)
+    command = [sys.executable, "-I", tmp_path / "unpacked" / "boards" / "recompute.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("lexical_LexicalBaseline_main_Rubric-Cover@20_t4.json: 4 of 4 scores agree\n")
+    (path,) = (tmp_path / "unpacked").glob("boards/*.json")
+    path.write_text(path.read_text().replace('"score": 0.25,', '"score": 0.75,'))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "2 of 4 scores agree\n  first: 0.75 in the release, 0.25" in done.stdout
+    assert "boards/recompute.py" not in released(collection), (
+        "without runs there is nothing to recompute from"
+    )

@@ -49,13 +49,16 @@ def text(response):
 
 
 def test_grades_stand_side_by_side(searched, viewer, client_of):
-    shown = text(client_of(viewer).get(PAGE))
+    page = client_of(viewer).get(PAGE)
+    shown = text(page)
 
     assert "2 passages in pools have a near-duplicate in the same pool, in 1 group, from a" in shown
     assert "grades 1 of 1 item differently for one of them, 1 by 2 or more" in shown, "the other grade failed"
     assert "2 passages, 1 item graded differently" in shown
     assert "100 % alike" in shown.replace("\u202f", " ")
     assert "Which pigment makes leaves red? differ by 3" in shown
+    assert "the deduplicated file keeps d2 ." in shown
+    assert markup(page).count(">kept</span>") == 1
 
 
 def test_before_the_first_search_there_is_one_next_step(made, owner, viewer, client_of):

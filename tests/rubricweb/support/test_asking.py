@@ -164,4 +164,4 @@ def test_the_price_is_of_what_is_left(sea, owner, judge, settings):
 def test_labels_of_another_collection_do_not_count(sea, owner, judge):
     work(start(sea, owner))
     other = Collection.objects.create(slug="other", name="Other")
-    assert actions.judge_for(other, "openai_compatible", "m") is None
+    assert actions.judge_for(other, asking()) is None

@@ -42,6 +42,11 @@ class Command(OperatorCommand):
             help="only from topics with a value of an attribute: category=how-to, ambiguity=5..10",
         )
         parser.add_argument(
+            "--unconfirmed",
+            action="store_true",
+            help="with what a model says of a topic where no file or person says anything",
+        )
+        parser.add_argument(
             "--statistics",
             action="store_true",
             help="print shares of categories, scores above 5 and first words, of all topics or those drawn",
@@ -55,7 +60,10 @@ class Command(OperatorCommand):
         if size is None and not is_of_statistics:
             raise CommandError("--size says how many topics to draw")
         collection = collection_named(slug)
-        values: TopicAttributes = collection.topics.attribute_values()
+        topics = collection.topics
+        values: TopicAttributes = (
+            topics.attribute_values_with_model() if options["unconfirmed"] else topics.attribute_values()
+        )
         if not attributes(values) and not (is_of_statistics and size is None):
             raise CommandError(f"The topics of {slug} have no attributes to tell them apart by.")
         try:

@@ -17,13 +17,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice, UnknownRuns, find_runs
-from rubricweb.exports.support import (
-    agreement_table,
-    answer_line,
-    board_table,
-    labelled_answers,
-    score_rows,
-)
+from rubricweb.exports.support import agreement_table, answer_line, board_table, labelled_answers, score_rows
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.leaderboards.command_arguments import add_run_arguments
 from rubricweb.support.board import Counting

@@ -100,11 +100,7 @@ class Command(OperatorCommand):
             "assignments are one passage"
         )
         parser.add_argument(
-            "--passages-of",
-            type=PassagesOf,
-            choices=list(PassagesOf),
-            default=PassagesOf.SENTENCE,
-            help=text,
+            "--passages-of", type=PassagesOf, choices=list(PassagesOf), default=PassagesOf.SENTENCE, help=text
         )
         _add_foreign_arguments(parser)
         text = "the first judgment that counts as relevant (a new collection: 1)"

@@ -112,7 +112,7 @@ def _database() -> Iterator[Diagnosis]:
         "migrations",
         "all applied" if is_migrated else "not all applied",
         is_migrated,
-        "" if is_migrated else "Run `rubricweb manage migrate`.",
+        "" if is_migrated else "Run `rubricweb migrate`.",
     )
 
 

@@ -15,6 +15,8 @@ from rubricweb.jobs.steering import Limits
 from rubricweb.systems import actions
 from rubricweb.systems.kind import SystemPrice, price
 
+CALLS = "of the model; default: twice what is expected, needed where the model has no price"
+
 
 class Command(OperatorCommand):
     help = "Make a run: BM25 or the rankings of other runs, reranking, and a generated answer."
@@ -37,7 +39,7 @@ class Command(OperatorCommand):
         parser.add_argument("--max-words", type=int, default=MAX_WORDS, help="of an answer")
         parser.add_argument("--backend", default="", help="such as openai_compatible")
         parser.add_argument("--llm", default="", help="the model")
-        parser.add_argument("--most-calls", type=int, help="of the model; default: twice what is expected")
+        parser.add_argument("--most-calls", type=int, help=CALLS)
         parser.add_argument("--most-dollars", type=float, help="where the model has a price")
         parser.add_argument("--price-only", action="store_true", help="only say what it would take")
 
@@ -50,7 +52,9 @@ class Command(OperatorCommand):
         if options["price_only"]:
             return
         if expected.needs_limit_on_calls and not options["most_calls"]:
-            raise CommandError("the price of this model is not known: say --most-calls")
+            raise CommandError(
+                f"the price of this model is not known: say --most-calls, such as {2 * expected.calls}"
+            )
         most_calls = options["most_calls"] or 2 * expected.calls
         try:
             job = actions.start(

@@ -40,6 +40,9 @@ def test_two_back_ends_of_the_same_names_need_the_back_end(made):
         lookup.find_grader(made.collection, **names)
     assert lookup.find_grader(made.collection, **names, backend="imported") == twin
     assert lookup.find_grader(made.collection, **names, pk=twin.pk) == twin
+    assert lookup.find_grader(made.collection, pk=twin.pk) == twin
+    with pytest.raises(BoardError, match="several graders are in the collection: "):
+        lookup.find_grader(made.collection)
     with pytest.raises(BoardError, match=r"has no grades by .* with id 0"):
         lookup.find_grader(made.collection, **names, pk=0)
 

@@ -95,7 +95,8 @@ def test_only_ranks_that_the_topics_rule_out_are_beyond():
     known = rank_intervals(np.array([[0.9], [0.5], [0.1]]) * np.ones(10))
     assert [known.possible(run) for run in range(3)] == [(1, 1), (2, 2), (3, 3)]
     without = np.array([[0.1, 0.5, 0.9], [0.9, 0.5, 0.1], [0.4, 0.5, 0.1]])
-    assert influence._beyond(SimpleNamespace(ranks=known), without).tolist() == [2, 0, 2]
+    scored = SimpleNamespace(ranks=known, spec=SimpleNamespace(measure=MeasureSpec()))
+    assert influence._beyond(scored, without).tolist() == [2, 0, 2]
     assert influence._beyond(SimpleNamespace(ranks=None), without).tolist() == [0, 0, 0]
 
 

@@ -54,7 +54,7 @@ def test_tables_for_papers(made, official):
     assert "# collection: autumn" in lines
     assert "Wins\n" in run("--official", official, "--format", "table")
     tex = run("--official", official, "--format", "tex", "--min-grade", "4")
-    assert r"\begin{tabular}{lllrrrrrrrrrrrrrrrrr}" in tex
+    assert r"\begin{tabular}{lllrrrrrrrrrrrrrrrrrrrrr}" in tex
 
 
 @pytest.mark.parametrize("kind", ["table", "tex"])

@@ -166,9 +166,10 @@ def test_a_win_is_a_measure_and_not_a_coefficient(made):
     official(made.collection)
     wanted = MetaSpec("official:TREC", ("rubric_cover", "cover-4"), 2, within=0)
     found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
-    assert len(found.columns) == 8
+    assert len(found.columns) == 2 * len(Coefficient)
     assert [found.wins(place) for place in range(3)] == [2, 2, 1]
-    assert compared(found.rows, wanted, [Coefficient.PEARSON]).wins(0) == 0, "it is of no order"
+    of_scores = [Coefficient.TAU_GAP, Coefficient.PEARSON]
+    assert compared(found.rows, wanted, of_scores).wins(0) == 0, "they are not of the order alone"
 
 
 def test_the_table_for_programs_has_a_line_a_board_and_measure(made):

@@ -1,0 +1,78 @@
+"""Ask a model which of two answers is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from grading.pairwise import LONGEST_REPLY, PROMPT_ID
+from rubricweb.accounts.models import User
+from rubricweb.arena.battles import ArenaError, locked_arena
+from rubricweb.arena.judges.votes import Judge, missing
+from rubricweb.arena.models import JudgedPair, JudgeJob
+from rubricweb.core import audit, events
+from rubricweb.corpus.models import Collection
+from rubricweb.jobs import queue
+from rubricweb.jobs.steering import Limits
+
+
+class NothingToJudge(ArenaError):
+    """The model has judged, or will judge, every pair of the chosen ones."""
+
+    def __init__(self) -> None:
+        super().__init__("This model has judged all of these pairs, or a job is about to ask it.")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """Which model is asked, about which pairs, and how."""
+
+    backend: str
+    llm: str
+    pairs: JudgeJob.Pairs = JudgeJob.Pairs.VOTED
+    longest_reply: int = LONGEST_REPLY
+    """In tokens."""
+
+    @property
+    def judge(self) -> Judge:
+        return Judge(self.backend, self.llm, PROMPT_ID)
+
+
+@transaction.atomic
+def start(collection: Collection, asking: JudgeRequest, *, limits: Limits, by: User | None) -> JudgeJob:
+    """Have workers ask the model about each pair that it has not judged. Raises NothingToJudge."""
+    locked_arena(collection)  # two jobs that start at once ask about no pair twice
+    pairs = missing(collection, asking.judge, asking.pairs)
+    if not pairs:
+        raise NothingToJudge
+    job = JudgeJob.objects.create(
+        collection=collection,
+        backend=asking.backend,
+        llm=asking.llm,
+        prompt_id=asking.judge.prompt_id,
+        pairs=asking.pairs,
+        longest_reply=asking.longest_reply,
+        most_calls=max(1, limits.calls),
+        most_dollars=limits.dollars,
+        total=len(pairs),
+        by=by,
+    )
+    chunks = [
+        JudgedPair(
+            job=job,
+            number=number,
+            size=1,
+            topic_id=pair.topic_id,
+            left_id=pair.left_id,
+            right_id=pair.right_id,
+            left_digest=pair.left_digest,
+            right_digest=pair.right_digest,
+            replies=pair.replies,
+        )
+        for number, pair in enumerate(pairs)
+    ]
+    queue.enqueue(JudgedPair.objects.bulk_create(chunks))
+    audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {job.total:,} pairs")
+    events.publish_on_commit(collection.channel, "progress")
+    return job

@@ -1,0 +1,197 @@
+"""Ask a model about two answers as a kind of background work, a pair a chunk, and price it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from django.db.models import Model, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import lazy
+
+from grading import pairwise
+from grading.graders.backend_options import Thinking
+from grading.graders.replies import NoReply
+from grading.pairwise import Preference, pairwise_prompt
+from rubricweb.arena.answers import answer_words
+from rubricweb.arena.judges.actions import JudgeRequest
+from rubricweb.arena.judges.votes import ORDERS, PairJudgment, Side, missing
+from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
+from rubricweb.core import events
+from rubricweb.corpus.models import Collection, Response
+from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.jobs import leases, steering
+from rubricweb.jobs.kept_replies import KeptReplies
+from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
+from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.listing import Listing
+from rubricweb.jobs.models import Job
+from rubricweb.jobs.progress import Price, rate_of, seconds_for
+from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
+from rubricweb.webhooks import actions as webhooks
+
+WORD_CHARS = 6
+"""Characters of an English word with its blank."""
+VERDICT_TOKENS = 5
+"""Tokens of a usual reply."""
+REPLACED = "an answer was replaced before the model was asked"
+NO_VERDICT = "the reply names no verdict"
+SIDES: Mapping[Preference, Side] = {
+    Preference.FIRST: "left",
+    Preference.SECOND: "right",
+    Preference.TIE: "tie",
+}
+
+
+def price(collection: Collection, asking: JudgeRequest) -> Price:
+    """Return the price of two calls for each pair that the model has not judged."""
+    pairs = missing(collection, asking.judge, asking.pairs)
+    lengths = answer_words(collection)
+    of_answers = sum(
+        lengths.get((run, pair.topic_id), 0) for pair in pairs for run in (pair.left_id, pair.right_id)
+    )
+    return _price(asking, len(pairs), of_answers)
+
+
+def price_of_job(job: JudgeJob) -> Price:
+    """Return the price of the whole job, whatever is done."""
+    lengths = answer_words(job.collection)
+    rows = job.chunks.values_list("topic", "left", "right")
+    of_answers = sum(lengths.get((run, topic), 0) for topic, *runs in rows for run in runs)
+    return _price(JudgeRequest(job.backend, job.llm), job.total, of_answers)
+
+
+def of_model(price: Price) -> ExpectedCost:
+    """Return the price for the form of limits."""
+    return ExpectedCost(price.cells, price.dollars)
+
+
+def _price(asking: JudgeRequest, pairs: int, n_words: int) -> Price:
+    calls = ORDERS * pairs
+    chars = calls * len(pairwise_prompt().template) + ORDERS * n_words * WORD_CHARS
+    read, written = chars / CHARS_A_TOKEN, calls * VERDICT_TOKENS
+    same = {"job__backend": asking.backend, "job__llm": asking.llm}
+    rate = rate_of(JudgedPair.objects.filter(**same))
+    return Price(
+        cells=calls,
+        tokens=round(read + written),
+        seconds=seconds_for(pairs, rate),
+        dollars=cost(asking.backend, asking.llm, read, written),
+    )
+
+
+def measured_rate(job: JudgeJob) -> float | None:
+    """Return the pairs a second of one worker in the model's latest chunks; None if it never judged."""
+    return rate_of(JudgedPair.objects.filter(job__backend=job.backend, job__llm=job.llm))
+
+
+class PairVotes(ChunkKind[JudgedPair]):
+    name = "pair-vote"
+    model = JudgedPair
+    related = ("job__collection", "topic")
+    job_related = ("collection",)
+    payload = ("replies", "result")
+    activity = "judging of answers"
+    saves_batches = True
+
+    def audited(self, job: JudgeJob) -> tuple[Model, str]:
+        return job.collection, str(job)
+
+    def run(self, lease: Lease[JudgedPair]) -> None:
+        """Ask about one pair in both orders. Raises what `Kind.run` does, and what models raise."""
+        began = time.monotonic()
+        pair = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
+        if pair.job.state not in Job.WORKED_ON:
+            raise Stopping
+        result = _judged(lease, pair)
+        seconds = time.monotonic() - began
+        leases.finish(lease, result=result, done=1, failed=int(bool(result["problem"])), seconds=seconds)
+        events.publish_on_commit(pair.job.collection.channel, "progress")
+
+    def need(self, work: JudgedPair) -> Need:
+        return steering.need_of(work.job.backend, work.job.llm)
+
+    def label(self, work: JudgedPair) -> str:
+        return f"votes of {work.job.llm}, topic {work.topic.query_id}"
+
+    def on_finished(self, job: JudgeJob) -> None:
+        page = lazy(page_of, str)(job)
+        webhooks.job_ended(job, job.collection, kind="votes", page=page)
+
+    def job_changed(self, job: JudgeJob) -> None:
+        events.publish(job.collection.channel, "progress")
+
+
+def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> PairJudgment:
+    """Return the verdicts in both orders, by side; after one that cannot be read nothing more is asked.
+
+    Each reply is stored as it comes (`KeptReplies`), so that whoever takes over asks only for the other one.
+    """
+    texts = _texts(pair)
+    if texts is None:
+        return _result(["", ""], REPLACED)
+    prompt = pairwise_prompt(pair.job.prompt_id)
+    llm = KeptReplies(_model(pair.job), lease, pair)
+    verdicts: list[Side] = ["", ""]
+    for place, (first, second) in enumerate((texts, texts[::-1])):
+        try:
+            reply = llm.complete(pairwise.question(pair.topic.text, first, second, prompt))
+        except NoReply as error:
+            if not error.is_of_prompt:
+                raise
+            return _result(verdicts, str(error))
+        preference = pairwise.preference_of(reply)
+        if preference is None:
+            return _result(verdicts, NO_VERDICT)
+        verdicts[place] = SIDES[preference.swapped if place else preference]
+    return _result(verdicts, "")
+
+
+def _result(verdicts: list[Side], problem: str) -> PairJudgment:
+    first, second = verdicts
+    return {"verdicts": (first, second), "problem": problem, "at": timezone.now().isoformat()}
+
+
+def _texts(pair: JudgedPair) -> tuple[str, str] | None:
+    """Return both answers without citations, left first; None if one was replaced or removed since."""
+    rows = Response.objects.filter(topic=pair.topic_id, run__in=(pair.left_id, pair.right_id))
+    by_run = {row.run_id: row for row in rows}
+    sides = [by_run.get(pair.left_id), by_run.get(pair.right_id)]
+    if [row and digest_of(row) for row in sides] != [pair.left_digest, pair.right_digest]:
+        return None
+    left, right = (" ".join(sentence["text"] for sentence in row.sentences) for row in sides if row)
+    return left, right
+
+
+def _model(job: JudgeJob) -> steering.LimitedModel:
+    """Return the model within its limits. Raises CannotRun."""
+    options = options_of_writer(job.collection, job.backend, job.llm)
+    return steering.limited_model(
+        job,
+        backend=job.backend,
+        llm=job.llm,
+        longest_reply=max(job.longest_reply, int(options.get("max_new_tokens", 0))),
+        thinking=Thinking.of(options),
+    )
+
+
+def page_of(job: JudgeJob) -> str:
+    """Return the address of the page of judges with this job opened on it."""
+    return f"{reverse('arena:judges', args=[job.collection.slug])}?job={job.pk}#job"
+
+
+def _jobs(collection_id: int) -> QuerySet[JudgeJob]:
+    return JudgeJob.objects.filter(collection=collection_id).select_related("collection", "by")
+
+
+LISTING = Listing(
+    kind="votes",
+    units="pairs",
+    jobs=_jobs,
+    name=lambda job: f"Ask {job.llm} for votes",
+    does=lambda job: job.get_pairs_display(),
+    address=page_of,
+    rate=measured_rate,
+    is_for_organizers=True,
+)

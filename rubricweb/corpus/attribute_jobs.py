@@ -1,0 +1,237 @@
+"""Scores of topics by a model, as a priced job of one call a topic, and what people make of them.
+
+What counts is `Topic.attributes`, which files and people fill. `Topic.attribute_sources` has by attribute
+what a model says (`model`, `llm`, `prompt_id`) and whether a person decided (`by`: "person"), who stands in
+the audit log: a model's score moves into `attributes` only when a person confirms or mends it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Avg, Model, QuerySet
+from django.db.models.functions import Length
+from django.urls import reverse
+
+from grading.errors import ParseFailure
+from grading.graders.backend_options import Thinking
+from grading.graders.replies import NoReply
+from grading.intrinsic_attributes import LONGEST_REPLY, MEANINGS, PROMPT, parse_scores, question
+from rubricweb.accounts.models import User
+from rubricweb.core import audit, events
+from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.prompts import Writer, options_of_writer
+from rubricweb.jobs import leases, queue, steering
+from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
+from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.listing import Listing
+from rubricweb.jobs.models import Job
+from rubricweb.jobs.progress import Price, rate_of, seconds_for
+from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, Limits, cost
+
+REPLY_TOKENS = 70
+"""Tokens of a usual reply."""
+PERSON = "person"
+Value = str | int | float
+
+
+class AllTopicsScored(Exception):
+    """The model has scored every topic that has a text."""
+
+
+def missing(collection: Collection, writer: Writer) -> list[Topic]:
+    """Return the topics with a text that this model has not scored in today's words."""
+    rows = collection.topics.exclude(text="").order_by("position")
+    return [topic for topic in rows if not _is_scored(topic, writer.llm)]
+
+
+def _is_scored(topic: Topic, llm: str) -> bool:
+    sources = [topic.attribute_sources.get(name, {}) for name in MEANINGS]
+    return all((row.get("llm"), row.get("prompt_id")) == (llm, PROMPT.prompt_id) for row in sources)
+
+
+def price(collection: Collection, writer: Writer) -> Price:
+    """Return the price of the topics that the model has not scored."""
+    return _price(collection, writer, len(missing(collection, writer)))
+
+
+def _price(collection: Collection, writer: Writer, calls: int) -> Price:
+    text = collection.topics.aggregate(chars=Avg(Length("text")))["chars"] or 0
+    read, written = calls * (len(PROMPT.template) + text) / CHARS_A_TOKEN, calls * REPLY_TOKENS
+    rate = rate_of(AttributeChunk.objects.filter(job__backend=writer.backend, job__llm=writer.llm))
+    return Price(
+        cells=calls,
+        tokens=round(read + written),
+        seconds=seconds_for(calls, rate),
+        dollars=cost(writer.backend, writer.llm, read, written),
+    )
+
+
+def expected_cost(price: Price) -> ExpectedCost:
+    """Return the price for the form of limits."""
+    return ExpectedCost(price.cells, price.dollars)
+
+
+@transaction.atomic
+def start(collection: Collection, writer: Writer, *, limits: Limits, by: User | None) -> AttributeJob:
+    """Have workers ask the model about the topics it has not scored. Raises AllTopicsScored."""
+    topics = missing(collection, writer)
+    if not topics:
+        raise AllTopicsScored(f"{writer.llm} has scored every topic that has a text.")
+    job = AttributeJob.objects.create(
+        collection=collection,
+        backend=writer.backend,
+        llm=writer.llm,
+        prompt_id=PROMPT.prompt_id,
+        most_calls=max(1, limits.calls),
+        most_dollars=limits.dollars,
+        total=len(topics),
+        by=by,
+    )
+    chunks = [
+        AttributeChunk(job=job, topic=topic, number=number, size=1) for number, topic in enumerate(topics)
+    ]
+    queue.enqueue(AttributeChunk.objects.bulk_create(chunks))
+    audit.record("attributes of topics asked of a model", collection, by=by, detail=str(job))
+    events.publish_on_commit(collection.channel, "progress")
+    return job
+
+
+@transaction.atomic
+def keep_scores(topic_id: int, scores: Mapping[str, float], job: AttributeJob) -> None:
+    """Keep what the model says; what a person decided stays."""
+    topic = Topic.objects.select_for_update().get(pk=topic_id)
+    for name, score in scores.items():
+        decided = {key: value for key, value in topic.attribute_sources.get(name, {}).items() if key == "by"}
+        says = {"model": score, "llm": job.llm, "prompt_id": job.prompt_id}
+        topic.attribute_sources[name] = decided | says
+    topic.save(update_fields=["attribute_sources"])
+
+
+@transaction.atomic
+def decide(topic: Topic, values: Mapping[str, Value | None], *, by: User) -> list[str]:
+    """Set attributes of a topic as a person decided; None takes one away. Return the names that changed.
+
+    A value that the topic has from a file and that stays the same remains the file's.
+    """
+    topic = Topic.objects.select_for_update().get(pk=topic.pk)
+    changed = [name for name, value in values.items() if topic.attributes.get(name) != value]
+    for name in changed:
+        source = {key: value for key, value in topic.attribute_sources.get(name, {}).items() if key != "by"}
+        topic.attributes.pop(name, None)
+        if (value := values[name]) is not None:
+            topic.attributes[name] = value
+            source["by"] = PERSON
+        topic.attribute_sources[name] = source
+    if changed:
+        topic.save(update_fields=["attributes", "attribute_sources"])
+        listed = ", ".join(f"{name} {'-' if values[name] is None else values[name]}" for name in changed)
+        audit.record("attributes of a topic decided", topic, by=by, detail=listed)
+    return changed
+
+
+def model_scores(topic: Topic) -> dict[str, float]:
+    """Return what a model says of the topic, by attribute."""
+    return {name: row["model"] for name, row in topic.attribute_sources.items() if "model" in row}
+
+
+@dataclass(frozen=True, slots=True)
+class _TopicReply:
+    text: str
+    problem: str = ""
+    """Why the model gave no answer; empty where it gave one."""
+
+
+class AttributeScores(ChunkKind[AttributeChunk]):
+    name = "attributes"
+    model = AttributeChunk
+    related = ("job__collection", "topic__collection")
+    job_related = ("collection",)
+    activity = "scoring of topics"
+
+    def audited(self, job: AttributeJob) -> tuple[Model, str]:
+        return job.collection, str(job)
+
+    def run(self, lease: Lease[AttributeChunk]) -> None:
+        """Score one topic. Raises what `Kind.run` does, and what models raise."""
+        began = time.monotonic()
+        chunk = AttributeChunk.objects.select_related(*self.related).get(pk=lease.work.pk)
+        if chunk.job.state not in Job.WORKED_ON:
+            raise Stopping
+        reply = _TopicReply(chunk.reply) if chunk.reply else _reply_of(chunk)
+        try:
+            if reply.problem:
+                raise ParseFailure(reply.problem)
+            keep_scores(chunk.topic_id, parse_scores(reply.text), chunk.job)
+        except ParseFailure:
+            failed = 1
+        else:
+            failed = 0
+        leases.finish(lease, done=1, failed=failed, seconds=time.monotonic() - began)
+
+    def need(self, work: AttributeChunk) -> Need:
+        return steering.need_of(work.job.backend, work.job.llm)
+
+    def label(self, work: AttributeChunk) -> str:
+        return f"attributes of topic {work.topic.query_id}"
+
+    def job_changed(self, job: AttributeJob) -> None:
+        events.publish(job.collection.channel, "progress")
+
+
+def _reply_of(chunk: AttributeChunk) -> _TopicReply:
+    """Ask the model, and keep its reply even if the lease is lost: it was paid for. Raises CannotRun."""
+    job = chunk.job
+    options = options_of_writer(job.collection, job.backend, job.llm)
+    llm = steering.limited_model(
+        job,
+        backend=job.backend,
+        llm=job.llm,
+        longest_reply=max(LONGEST_REPLY, int(options.get("max_new_tokens", 0))),
+        thinking=Thinking.of(options),
+    )
+    try:
+        reply = _TopicReply(llm.complete(question(chunk.topic.text)))
+    except NoReply as error:
+        if not error.is_of_prompt:
+            raise
+        reply = _TopicReply(error.raw, str(error))
+    AttributeChunk.objects.filter(pk=chunk.pk).update(reply=reply.text)
+    return reply
+
+
+def _jobs(collection_id: int) -> QuerySet[AttributeJob]:
+    return AttributeJob.objects.filter(collection=collection_id).select_related("collection", "by")
+
+
+def measured_rate(job: AttributeJob) -> float | None:
+    """Return the topics a second of one worker in the model's latest chunks; None if it scored none."""
+    return rate_of(AttributeChunk.objects.filter(job__backend=job.backend, job__llm=job.llm))
+
+
+def job_cost(job: AttributeJob) -> ExpectedCost:
+    """Return the expected cost of the whole job, whatever is done."""
+    return expected_cost(_price(job.collection, Writer(job.backend, job.llm), job.total))
+
+
+def failures(jobs: Sequence[AttributeJob]) -> list[AttributeChunk]:
+    """Return the chunks of these jobs whose reply had no scores."""
+    rows = AttributeChunk.objects.filter(job__in=jobs, failed__gt=0)
+    return list(rows.select_related("topic").order_by("-job", "number"))
+
+
+LISTING = Listing(
+    kind="attributes",
+    units="topics",
+    jobs=_jobs,
+    name=lambda job: f"Score topics with {job.llm}",
+    does=str,
+    address=lambda job: reverse("corpus:topic-attributes", args=[job.collection.slug]),
+    opens="Topics",
+    rate=measured_rate,
+)
+"""Scores of topics, in the list of a collection's jobs."""

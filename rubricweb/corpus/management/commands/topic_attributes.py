@@ -1,0 +1,48 @@
+"""`manage.py topic_attributes SLUG --backend B --llm M`: have a model score what the topics are like."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management import CommandError
+
+from rubricweb.core.formatting import counted
+from rubricweb.core.reader import OperatorCommand
+from rubricweb.corpus import attribute_jobs
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
+from rubricweb.jobs.steering import MORE_THAN_EXPECTED, Limits
+
+
+class Command(OperatorCommand):
+    help = (
+        "Have workers ask a model about each topic that it has not scored: eight attributes from 0 to 10. "
+        "People confirm or mend them under Topics, Attributes."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="the collection")
+        names = [name for name, _ in writer_choices()]
+        parser.add_argument("--backend", choices=names, help="default: the collection's own model")
+        parser.add_argument("--llm", default="", help="the model")
+        parser.add_argument("--most-calls", type=int, help="of the model; default: twice what is expected")
+        parser.add_argument("--most-dollars", type=float, help="where the model has a price")
+        parser.add_argument("--price-only", action="store_true", help="only say what it would take")
+
+    def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
+        collection = collection_named(slug)
+        own = first_writer(collection)
+        writer = Writer(options["backend"] or own.backend, options["llm"] or own.llm)
+        expected = attribute_jobs.price(collection, writer)
+        self.stdout.write(f"{writer.llm}: {counted(expected.cells, 'call')}, {expected.text}")
+        if options["price_only"]:
+            return
+        if expected.dollars is None and not options["most_calls"]:
+            raise CommandError("the price of this model is not known: say --most-calls")
+        limits = Limits(options["most_calls"] or MORE_THAN_EXPECTED * expected.cells, options["most_dollars"])
+        try:
+            job = attribute_jobs.start(collection, writer, limits=limits, by=None)
+        except attribute_jobs.AllTopicsScored as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"started: {job}, at most {counted(job.most_calls, 'call')}")

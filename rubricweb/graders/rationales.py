@@ -1,0 +1,107 @@
+"""Rationales of graders: whether the passages hold their claims, and the jobs that ask a model about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from grading.support import LONGEST_REPLY, JudgedCitations
+from rubricweb.accounts import roles
+from rubricweb.core.formatting import number
+from rubricweb.core.forms import offer_choices
+from rubricweb.core.http import Context, HtmxRequest, form_response
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.prompts import first_writer, writer_choices
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.models import GraderConfig
+from rubricweb.jobs.listing import lines_of
+from rubricweb.jobs.models import Job
+from rubricweb.jobs.steering import LimitsForm
+from rubricweb.support import actions
+from rubricweb.support.actions import Asking, NothingToAsk
+from rubricweb.support.kind import LISTING, of_model, price
+from rubricweb.support.rationales import (
+    MOST_SAMPLED,
+    SAMPLE,
+    SampledRationales,
+    checked_rationales,
+    graders_with_rationales,
+)
+
+PAGE = "graders/rationales.html"
+LONGEST = 16_384
+
+
+class CheckRationalesForm(forms.Form):
+    """Whose rationales are checked, how many, and by which model."""
+
+    grader = forms.ChoiceField(label="Rationales of")
+    sample = forms.IntegerField(
+        label="How many, drawn at random", min_value=1, max_value=MOST_SAMPLED, initial=SAMPLE
+    )
+    backend = forms.ChoiceField(label="Checked by")
+    llm = forms.CharField(label="Model", max_length=200, help_text="Best of another family than the grader.")
+    longest_reply = forms.IntegerField(
+        label="Longest reply, in tokens", min_value=1, max_value=LONGEST, initial=LONGEST_REPLY
+    )
+
+    def offer(self, collection: Collection) -> None:
+        """Offer the graders that wrote reasons, and the collection's own model first."""
+        self.graders = {str(config.pk): config for config in graders_with_rationales(collection)}
+        offer_choices(self, "grader", [(key, str(config)) for key, config in self.graders.items()])
+        offer_choices(self, "backend", writer_choices())
+        self.initial.update(first_writer(collection).initial)
+
+    @property
+    def asking(self) -> Asking:
+        """Return what the valid form says."""
+        chosen = self.cleaned_data
+        grader: GraderConfig = self.graders[chosen["grader"]]
+        return Asking(
+            chosen["backend"],
+            chosen["llm"].strip(),
+            JudgedCitations.ALL,
+            chosen["longest_reply"],
+            SampledRationales(grader, chosen["sample"]),
+        )
+
+
+def rationales_context(collection: Collection) -> Context:
+    """Return what is known of the rationales of each grader, and whether any can be checked."""
+    jobs = LISTING.jobs(collection.pk).exclude(grader=None).exclude(state__in=Job.ENDED)
+    return {
+        "checked_rationales": checked_rationales(collection),
+        "rationale_jobs": [replace(line, acts=()) for line in lines_of(LISTING, jobs)],
+        "can_check": bool(graders_with_rationales(collection)),
+    }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def check_rationales(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Choose a grader and a model, preview what checking takes; POST starts it."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    submitted = request.POST if request.method == "POST" else request.GET
+    form = CheckRationalesForm(submitted or None)
+    form.offer(collection)
+    context: Context = {"collection": collection, "form": form, "unit": "claim"}
+    if not (form.is_bound and form.is_valid()):
+        return form_response(request, PAGE, context)
+    expected = price(collection, form.asking)
+    limits = LimitsForm(of_model(expected), request.POST or None)
+    if request.method == "POST" and limits.is_valid():
+        try:
+            job = actions.start(collection, form.asking, limits=limits.limits, by=request.user)
+        except NothingToAsk:
+            messages.info(request, "This model has labelled all of these claims.")
+        else:
+            messages.success(request, f"Asking {job.judge.llm} about {number(job.total)} claims.")
+        return redirect(f"{reverse('graders:graders', args=[slug])}#rationales")
+    preview = {"price": expected, "limits": limits, "workers": monitor.workers()}
+    return form_response(request, PAGE, {**context, **preview}, status=422 if limits.is_bound else 200)
