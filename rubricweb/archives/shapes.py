@@ -1,7 +1,6 @@
 """What the JSON columns of an archive may hold, and columns whose text is more than text.
 
-Pages read these without looking twice, since only the code of this project writes them; an archive may be
-written by anybody whom somebody trusted.
+Pages read these unchecked, since only this project writes them; an archive may be written by anybody.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource
-from rubricweb.api.resources.grades import PriceDocument, ProgressDocument
+from rubricweb.api.resources.jobs import PriceDocument, ProgressDocument
 from rubricweb.banks import access, draft_jobs
 from rubricweb.banks.changes import CannotDraft
 from rubricweb.banks.draft_models import KINDS, DraftJob

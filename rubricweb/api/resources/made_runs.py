@@ -19,7 +19,7 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, Row
-from rubricweb.api.resources.grades import PriceDocument, ProgressDocument
+from rubricweb.api.resources.jobs import PriceDocument, ProgressDocument
 from rubricweb.api.resources.system_fields import GenerationFields
 from rubricweb.api.resources.systems import limits_of, spec_of
 from rubricweb.corpus.models import Collection, Topic

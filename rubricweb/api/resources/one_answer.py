@@ -19,7 +19,7 @@ from grading.types import Outcome
 from rubricweb.api.models import Token
 from rubricweb.api.requests import RequestProblem
 from rubricweb.api.resources import Resource, Row
-from rubricweb.api.resources.grades import CostLimits, JobSerializer, PriceDocument, check_price
+from rubricweb.api.resources.jobs import CostLimits, JobSerializer, PriceDocument, check_price
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades import access, actions, one_answer, selectors
