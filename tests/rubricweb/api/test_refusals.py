@@ -23,7 +23,7 @@ from tests.rubricweb.worlds import blind_campaign, parameters, world
 pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 ALL = "/api/v1/collections/"
 ONE = f"{ALL}{{slug}}/"
-STEERED = {"campaigns/": "close", "submissions/": "withdraw"} | dict.fromkeys(
+STEERED = {"banks/": "pause", "campaigns/": "close", "submissions/": "withdraw"} | dict.fromkeys(
     ("jobs/", "made-runs/", "steps/"), "pause"
 )
 
@@ -93,7 +93,7 @@ NEEDED = {
     },
     Role.DEVELOPER: {
         "post jobs/{job_id}/{steer}/", "get arena/*", "get graded/", "post calibration/",
-        "post banks/{bank_id}/versions/", "get made-runs/*",
+        "post banks/{bank_id}/versions/", "get made-runs/*", "* banks/{bank_id}/drafting/*",
     },
     Role.ORGANIZER: {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",

@@ -180,8 +180,6 @@ STATES = {
     "grades.JobChunk": ("queued", "leased"),
     "imports.Import": ("queued", "leased"),
     "banks.DraftRequest": ("queued", "leased"),
-    "banks.DraftJob": ("running", "queued", "paused", "cancelling"),
-    "banks.DraftChunk": ("queued", "leased"),
 }
 
 
