@@ -17,16 +17,17 @@ from rubricweb.client.core import Rows
 WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
-        arena-battles arena-board arena-votes calibration-card calibration-cards calls events
-        flag graded invitations made-run made-runs members rationales step submission-file
+        arena-battles arena-board arena-votes calibration-card calibration-cards calls draft-job
+        draft-jobs events flag graded invitations made-run made-runs members rationales step submission-file
         support-answer-labels support-labels support-model-labels support-next webhook
         webhook-messages webhooks
     """,
-    "PATCH": "webhook",
+    "PATCH": "draft-job webhook",
     "POST": """
-        calibration-cards campaign-plan campaign-steer campaigns flag-events flags generate invitations
-        made-run-plan made-run-steer made-runs members releases rerank retrieve step-steer
-        submission-steer versions support-labels webhook-act webhook-replay webhook-secret webhooks
+        calibration-cards campaign-plan campaign-steer campaigns draft-job-steer draft-jobs
+        draft-plan flag-events flags generate invitations made-run-plan made-run-steer made-runs
+        members releases rerank retrieve step-steer submission-steer versions support-labels webhook-act
+        webhook-replay webhook-secret webhooks
     """,
 }
 WITHOUT_CALL = {(method, name) for method, names in WITHOUT_CALL_NAMES.items() for name in names.split()}
