@@ -311,7 +311,7 @@ JSON: dict[str, Check] = {
     "corpus.Response.foreign": fits(dict[str, Any]),
     "corpus.Run.tags": fits(list[str]),
     "corpus.Topic.attributes": fits(dict[str, Any]),
-    "corpus.Topic.attribute_sources": fits(dict[str, dict[str, Any]]),
+    "corpus.Topic.attribute_sources": fits(dict[str, dict[str, Number | str]]),
     "corpus.Topic.foreign": fits(dict[str, Any]),
     "grades.Draw.passages": fits(list[Key]),
     "grades.Draw.revisions": fits(list[Key]),
@@ -368,7 +368,6 @@ ROWS: dict[str, Callable[[Row], None]] = {
     "imports.Import": _import,
 }
 """Table -> check of the columns of a row together."""
-
 OTHERS: dict[str, Check] = {
     "corpus.Collection.grader_backend": one_of(set(registry.BACKENDS) - {"panel"}),
     "leaderboards.PublicBoard.token": fits(Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{24,60}\Z")]),

@@ -19,7 +19,7 @@ from django.urls import reverse
 from grading.errors import ParseFailure
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
-from grading.intrinsic_attributes import LONGEST_REPLY, MEANINGS, PROMPT, parse_scores, question
+from grading.intrinsic_attributes import LONGEST_REPLY, MEANINGS, PROMPT, is_score, parse_scores, question
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
@@ -136,7 +136,7 @@ def decide(topic: Topic, values: Mapping[str, Value | None], *, by: User) -> lis
 
 def model_scores(topic: Topic) -> dict[str, float]:
     """Return what a model says of the topic, by attribute."""
-    return {name: row["model"] for name, row in topic.attribute_sources.items() if "model" in row}
+    return {name: row["model"] for name, row in topic.attribute_sources.items() if is_score(row.get("model"))}
 
 
 @dataclass(frozen=True, slots=True)

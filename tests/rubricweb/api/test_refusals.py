@@ -89,8 +89,7 @@ NEEDED = {
     Role.VIEWER: {"get *", "post jobs/plan/"},
     Role.ASSESSOR: {
         "post banks/*", "patch banks/*", "get banks/{bank_id}/items/{item_id}/what-if/", "post jobs/",
-        "post answers/",
-        "post ratings/", "post flags/*", "get support/next/", "post support/labels/",
+        "post ratings/", "post flags/*", "get support/next/", "post support/labels/", "post answers/",
     },
     Role.DEVELOPER: {
         "post jobs/{job_id}/{steer}/", "get arena/*", "get graded/", "post calibration/",
@@ -100,7 +99,6 @@ NEEDED = {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
         "* invitations/*", "* webhooks/*", "* calls/*", "* submissions/*", "get arena/battles/",
         "post retrieve/", "post generate/", "post rerank/", "* steps/*", "post made-runs/*",
-        "get graders/rationales/",
     },
 }  # fmt: skip
 """By the least role that may: methods and places. The last role with a pattern that fits is it."""

@@ -25,6 +25,7 @@ FIELDS = {
     "rate": {"depth": 100, "rating_prompt": "UmbrelaStyle", **MODEL},
     "sentences": {"depth": 100, "sources": 20, "max_words": 400},
     "ragnarok": {"depth": 100, "sources": 20, "max_words": 400, "rerank_passes": 0, **MODEL},
+    "spans": {"depth": 100, "sources": 20, "max_words": 400, "rerank_passes": 0, **MODEL},
     "rifer": {"depth": 100, "sources": 5, "max_words": 400, **MODEL},
     "eifrp": {"depth": 100, "sources": 5, "max_words": 400, **MODEL},
     "prompted": {"style": "web", **MODEL},
