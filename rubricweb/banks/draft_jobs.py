@@ -15,7 +15,6 @@ from django.utils import timezone
 from grading import generation
 from grading.errors import UnknownGrader
 from grading.generation.models import LONGEST_REPLY, drafting_backend
-from grading.graders.backend_options import Thinking
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.changes import CannotDraft
@@ -25,7 +24,8 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Subtopic, Topic
-from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.corpus.prompts import Writer
+from rubricweb.corpus.writers import limited_writer
 from rubricweb.jobs import leases, queue, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.leases import Lease
@@ -227,15 +227,8 @@ def _kept_replies(job: DraftJob) -> dict[tuple[int, str], dict[str, list[str]]]:
 def model_of(lease: Lease[DraftChunk], chunk: DraftChunk) -> KeptReplies:
     """Return the job's model within its limits, whose replies are kept. Raises CannotRun."""
     job = chunk.job
-    options = options_of_writer(job.collection, job.backend, job.llm)
-    llm = steering.limited_model(
-        job,
-        backend=job.backend,
-        llm=job.llm,
-        longest_reply=max(LONGEST_REPLY, int(options.get("max_new_tokens", 0))),
-        thinking=Thinking.of(options),
-    )
-    return KeptReplies(llm, lease, chunk)
+    writer = Writer(job.backend, job.llm)
+    return KeptReplies(limited_writer(job, job.collection, writer, longest_reply=LONGEST_REPLY), lease, chunk)
 
 
 def request_for(chunk: DraftChunk) -> DraftRequest:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Avg, Model, QuerySet
@@ -17,15 +16,16 @@ from django.db.models.functions import Length
 from django.urls import reverse
 
 from grading.errors import ParseFailure
-from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from grading.intrinsic_attributes import LONGEST_REPLY, MEANINGS, PROMPT, is_score, parse_scores, question
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer, options_of_writer
+from rubricweb.corpus.prompts import Writer
+from rubricweb.corpus.writers import limited_writer
 from rubricweb.jobs import leases, queue, steering
+from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import Listing
@@ -139,13 +139,6 @@ def model_scores(topic: Topic) -> dict[str, float]:
     return {name: row["model"] for name, row in topic.attribute_sources.items() if is_score(row.get("model"))}
 
 
-@dataclass(frozen=True, slots=True)
-class _TopicReply:
-    text: str
-    problem: str = ""
-    """Why the model gave no answer; empty where it gave one."""
-
-
 class AttributeScores(ChunkKind[AttributeChunk]):
     name = "attributes"
     model = AttributeChunk
@@ -162,15 +155,19 @@ class AttributeScores(ChunkKind[AttributeChunk]):
         chunk = AttributeChunk.objects.select_related(*self.related).get(pk=lease.work.pk)
         if chunk.job.state not in Job.WORKED_ON:
             raise Stopping
-        reply = _TopicReply(chunk.reply) if chunk.reply else _reply_of(chunk)
+        job, failed = chunk.job, 0
+        writer = Writer(job.backend, job.llm)
+        llm = KeptReplies(
+            limited_writer(job, job.collection, writer, longest_reply=LONGEST_REPLY), lease, chunk
+        )
         try:
-            if reply.problem:
-                raise ParseFailure(reply.problem)
-            keep_scores(chunk.topic_id, parse_scores(reply.text), chunk.job)
+            keep_scores(chunk.topic_id, parse_scores(llm.complete(question(chunk.topic.text))), job)
+        except NoReply as error:
+            if not error.is_of_prompt:
+                raise
+            failed = 1
         except ParseFailure:
             failed = 1
-        else:
-            failed = 0
         leases.finish(lease, done=1, failed=failed, seconds=time.monotonic() - began)
 
     def need(self, work: AttributeChunk) -> Need:
@@ -181,27 +178,6 @@ class AttributeScores(ChunkKind[AttributeChunk]):
 
     def job_changed(self, job: AttributeJob) -> None:
         events.publish(job.collection.channel, "progress")
-
-
-def _reply_of(chunk: AttributeChunk) -> _TopicReply:
-    """Ask the model, and keep its reply even if the lease is lost: it was paid for. Raises CannotRun."""
-    job = chunk.job
-    options = options_of_writer(job.collection, job.backend, job.llm)
-    llm = steering.limited_model(
-        job,
-        backend=job.backend,
-        llm=job.llm,
-        longest_reply=max(LONGEST_REPLY, int(options.get("max_new_tokens", 0))),
-        thinking=Thinking.of(options),
-    )
-    try:
-        reply = _TopicReply(llm.complete(question(chunk.topic.text)))
-    except NoReply as error:
-        if not error.is_of_prompt:
-            raise
-        reply = _TopicReply(error.raw, str(error))
-    AttributeChunk.objects.filter(pk=chunk.pk).update(reply=reply.text)
-    return reply
 
 
 def _jobs(collection_id: int) -> QuerySet[AttributeJob]:

@@ -3,8 +3,7 @@
 from django.db import models
 
 from grading.near_duplicates import THRESHOLD
-from rubricweb.core.redaction import MessageField
-from rubricweb.jobs.models import Chunk, LimitedJob, Task
+from rubricweb.jobs.models import AskingChunk, LimitedJob, Task
 
 
 class PoolSnapshot(models.Model):
@@ -40,13 +39,11 @@ class AttributeJob(LimitedJob):
         return f"attributes of topics by {self.llm}"
 
 
-class AttributeChunk(Chunk):
+class AttributeChunk(AskingChunk):
     """One topic of a job."""
 
     job = models.ForeignKey(AttributeJob, on_delete=models.CASCADE, related_name="chunks")
     topic = models.ForeignKey("corpus.Topic", on_delete=models.CASCADE, related_name="+")
-    reply = MessageField(blank=True)
-    """What the model wrote, kept before anything is made of it: it was paid for."""
 
     class Meta:
         ordering = ("number",)
@@ -57,6 +54,12 @@ class AttributeChunk(Chunk):
 
     def __str__(self) -> str:
         return f"topic {self.topic.query_id} of {self.job}"
+
+    @property
+    def reply(self) -> str:
+        """What the model wrote last; empty if it gave no answer."""
+        kept = [reply for replies in self.replies.values() for reply in replies]
+        return kept[-1] if kept else ""
 
 
 class DuplicateSearch(Task):

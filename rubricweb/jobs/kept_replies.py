@@ -13,6 +13,11 @@ from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.models import AskingChunk
 
 
+def digest_of(messages: Sequence[tuple[str, str]]) -> str:
+    """Return the hexadecimal SHA-256 of a prompt."""
+    return hashlib.sha256(repr(list(messages)).encode()).hexdigest()
+
+
 class KeptReplies:
     """A model whose replies are stored with a chunk as they come."""
 
@@ -22,7 +27,7 @@ class KeptReplies:
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         """Return the reply, a kept one if it is valid. Raises what `LimitedModel` does, and LeaseLost."""
-        digest = hashlib.sha256(repr(list(messages)).encode()).hexdigest()
+        digest = digest_of(messages)
         while self._left.get(digest):
             with suppress(NoReply):
                 return of_text(str(self._left[digest].pop(0)))

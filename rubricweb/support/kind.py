@@ -10,13 +10,13 @@ from django.db.models.functions import Length, Now
 from django.utils.functional import lazy
 
 from grading import support
-from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import Support, support_prompt
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.corpus.prompts import Writer
+from rubricweb.corpus.writers import limited_writer
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
@@ -205,14 +205,8 @@ def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
 def _model(job: SupportJob) -> steering.LimitedModel:
     """Return the model within its limits. Raises CannotRun."""
     judge = job.judge
-    options = options_of_writer(judge.collection, judge.backend, judge.llm)
-    return steering.limited_model(
-        job,
-        backend=judge.backend,
-        llm=judge.llm,
-        longest_reply=max(job.longest_reply, int(options.get("max_new_tokens", 0))),
-        thinking=Thinking.of(options),
-    )
+    writer = Writer(judge.backend, judge.llm)
+    return limited_writer(job, judge.collection, writer, longest_reply=job.longest_reply)
 
 
 def _jobs(collection_id: int) -> QuerySet[SupportJob]:

@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.utils.functional import lazy
 
 from grading import pairwise
-from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from grading.pairwise import Preference, pairwise_prompt
 from rubricweb.arena.answers import answer_words
@@ -20,7 +19,8 @@ from rubricweb.arena.judges.votes import ORDERS, PairJudgment, Side, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection, Response
-from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.corpus.prompts import Writer
+from rubricweb.corpus.writers import limited_writer
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
@@ -132,7 +132,10 @@ def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> PairJudgment:
     if texts is None:
         return _result(["", ""], REPLACED)
     prompt = pairwise_prompt(pair.job.prompt_id)
-    llm = KeptReplies(_model(pair.job), lease, pair)
+    job = pair.job
+    writer = Writer(job.backend, job.llm)
+    model = limited_writer(job, job.collection, writer, longest_reply=job.longest_reply)
+    llm = KeptReplies(model, lease, pair)
     verdicts: list[Side] = ["", ""]
     for place, (first, second) in enumerate((texts, texts[::-1])):
         try:
@@ -162,18 +165,6 @@ def _texts(pair: JudgedPair) -> tuple[str, str] | None:
         return None
     left, right = (" ".join(sentence["text"] for sentence in row.sentences) for row in sides if row)
     return left, right
-
-
-def _model(job: JudgeJob) -> steering.LimitedModel:
-    """Return the model within its limits. Raises CannotRun."""
-    options = options_of_writer(job.collection, job.backend, job.llm)
-    return steering.limited_model(
-        job,
-        backend=job.backend,
-        llm=job.llm,
-        longest_reply=max(job.longest_reply, int(options.get("max_new_tokens", 0))),
-        thinking=Thinking.of(options),
-    )
 
 
 def page_of(job: JudgeJob) -> str:

@@ -691,7 +691,7 @@ class Migration(migrations.Migration):
                 ("done", models.PositiveIntegerField(default=0)),
                 ("failed", models.PositiveIntegerField(default=0)),
                 ("seconds", models.FloatField(default=0)),
-                ("reply", models.TextField(blank=True)),
+                ("replies", models.JSONField(blank=True, default=dict)),
                 (
                     "topic",
                     models.ForeignKey(

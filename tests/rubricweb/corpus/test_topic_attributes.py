@@ -7,12 +7,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from grading.intrinsic_attributes import MEANINGS
+from grading.intrinsic_attributes import MEANINGS, question
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus import attribute_jobs
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.prompts import Writer
 from rubricweb.jobs import steering
+from rubricweb.jobs.kept_replies import digest_of
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
@@ -88,7 +89,8 @@ def test_a_limit_pauses_and_a_paid_reply_is_not_asked_again(collection, topics, 
     job = work(start(collection, owner, most_calls=1))
     assert (job.state, job.calls) == (Job.State.PAUSED, 1)
     left = job.chunks.filter(state=AttributeChunk.State.QUEUED)
-    left.filter(topic=topics["t2"]).update(reply=json.dumps(dict.fromkeys(MEANINGS, 2)))
+    digest = digest_of(question(topics["t2"].text))
+    left.filter(topic=topics["t2"]).update(replies={digest: [json.dumps(dict.fromkeys(MEANINGS, 2))]})
     job = work(steering.change_limits(job, Limits(2), by=owner))
     assert (job.state, job.calls, len(scorer.asked)) == (Job.State.DONE, 2, 2)
     assert attribute_jobs.model_scores(fresh(topics["t2"]))["harmful"] == 2
