@@ -333,7 +333,8 @@ def _supported(collection: Collection) -> dict[str, object]:
     jobs = {f"support:{name} job_id": job.pk for name in ("limits", "retry")}
     scoring = {"backend": "openai_compatible", "llm": "x", "prompt_id": "P@1", "state": "done", "total": 1}
     scored = collection.attribute_jobs.create(**scoring, most_calls=1)
-    scored.chunks.create(topic=collection.topics.first(), number=0, size=1, state="done", replies={"0": ["{}"]})
+    topic = collection.topics.first()
+    scored.chunks.create(topic=topic, number=0, size=1, state="done", replies={"0": ["{}"]})
     jobs["corpus:attributes-limits job_id"] = scored.pk
     steered = {"grades:steer kind": "support", "grades:steer job_id": job.pk, "grades:steer act": "pause"}
     return {**jobs, **steered, "exports:support file": "jsonl"}
