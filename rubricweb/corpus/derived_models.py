@@ -57,7 +57,7 @@ class AttributeChunk(AskingChunk):
 
     @property
     def reply(self) -> str:
-        """What the model wrote last; empty if it gave no answer."""
+        """Return what the model wrote last; empty if it gave no answer."""
         kept = [reply for replies in self.replies.values() for reply in replies]
         return kept[-1] if kept else ""
 

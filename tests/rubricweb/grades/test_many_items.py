@@ -70,7 +70,7 @@ def test_the_price_counts_calls_and_each_text_once_a_call(collection, config, se
         price(collection, missing_cells(collection, [each]), []) for each in (config, alone)
     )
     assert (of_calls.cells, of_calls.calls) == (ITEMS * PASSAGES, PASSAGES)
-    assert of_calls.words.startswith(f"{PASSAGES} calls, ")
+    assert of_calls.text.startswith(f"{PASSAGES} calls, ")
     assert of_cells.calls == of_cells.cells == of_calls.cells
     assert of_cells.tokens > 3.5 * of_calls.tokens
     assert of_cells.dollars > 3.5 * of_calls.dollars

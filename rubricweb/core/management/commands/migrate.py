@@ -2,6 +2,8 @@
 
 from django.core.management.commands import migrate
 
+from rubricweb.core.reader import OperatorCommand
 
-class Command(migrate.Command):
+
+class Command(OperatorCommand, migrate.Command):
     requires_system_checks = ()

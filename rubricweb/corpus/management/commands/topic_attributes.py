@@ -18,7 +18,7 @@ from rubricweb.jobs.steering import MORE_THAN_EXPECTED, Limits
 class Command(OperatorCommand):
     help = (
         "Have workers ask a model about each topic that it has not scored: eight attributes from 0 to 10. "
-        "People confirm or mend them under Topics, Attributes."
+        "People confirm or correct them under Topics, Attributes."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
