@@ -125,7 +125,7 @@ def test_people_confirm_and_mend_and_the_source_stays(collection, topics, scorer
 def test_the_page_prices_and_starts(collection, topics, scorer, owner, client_of, viewer):
     client, page = client_of(owner), reverse("corpus:topic-attributes", args=[collection.slug])
     asked = {"backend": WRITER.backend, "llm": WRITER.llm}
-    assert "3 calls" in markup(client.get(page, asked))
+    assert "3, one per topic" in markup(client.get(page, asked))
     assert client.post(page, asked | {"most_calls": 0}).status_code == 422
     assert client.post(page, asked | {"most_calls": 2}).status_code == 302
     job = AttributeJob.objects.get()

@@ -127,7 +127,7 @@ def test_a_model_is_asked_only_after_its_price_was_shown(sea, owner, client_of, 
     client = client_of(owner)
     page = client.get(ASK, CHOSEN)
     assert "4, one per citation" in text_of(page)
-    assert "unknown: this model has labelled nothing" in text_of(page)
+    assert "unknown: this model has done nothing of the kind" in text_of(page)
     assert "less than $0.01" in text_of(page)
     assert page.context["limits"].initial == {"most_calls": 8, "most_dollars": 0.01}
     assert not SupportJob.objects.exists()
