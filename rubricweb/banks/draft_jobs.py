@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Several
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -89,45 +88,40 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
         if among is None or topic.pk in among
         for subtopic in (list(topic.subtopics.all()) or [None])
     ]
-    filled, taken = _filled(bank), _taken(bank)
+    split = {place.topic.pk for place in places if place.subtopic}
+    filled = _keys(_filled(bank), split)
     bare = [place for place in places if not _is_in(place, filled)]
+    taken = _keys(_taken(bank), split) if bare else set()
     free = tuple(place for place in bare if place.topic.text and not _is_in(place, taken))
-    has_subtopics = any(place.subtopic for place in places)
-    return Lacking(free, len(bare), len(places), has_subtopics)
+    return Lacking(free, len(bare), len(places), bool(split))
 
 
 def _is_in(place: DraftPlace, keys: set[tuple[int, str]]) -> bool:
     return place.key in keys or (place.topic.pk, "") in keys
 
 
-def _filled(bank: Bank | None) -> set[tuple[int, str]]:
-    """Return topic and subtopic of each item; the topic alone where it has no subtopics."""
-    items = Item.including_secret.active().filter(bank=bank)
-    return _keys(items.values_list("topic_id", "facet_id"), bank)
+def _filled(bank: Bank | None) -> Iterable[tuple[int, str]]:
+    """Return topic and subtopic of the items."""
+    items = Item.including_secret.active().filter(bank=bank).order_by()
+    return items.values_list("topic_id", "facet_id").distinct()
 
 
-def _taken(bank: Bank | None) -> set[tuple[int, str]]:
+def _taken(bank: Bank | None) -> Iterable[tuple[int, str]]:
+    """Return topic and subtopic of the drafts that wait, and of those that a model is at."""
     if bank is None:
-        return set()
+        return []
     waiting = Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING)
     live = bank.draft_requests.filter(state__in=DraftRequest.LIVE, asks=DraftRequest.Asks.ITEMS)
     under_way = DraftChunk.objects.filter(job__bank=bank, state__in=Chunk.LIVE)
-    pairs = [
+    return [
         *waiting.values_list("request__topic_id", "request__facet_id"),
         *live.values_list("topic_id", "facet_id"),
         *under_way.values_list("topic_id", "facet_id"),
     ]
-    return _keys(pairs, bank)
 
 
-def _keys(pairs: Any, bank: Bank | None) -> set[tuple[int, str]]:  # Any: rows of two columns
-    """Return the pairs, and the topic as a whole where it has no such subtopic."""
-    if bank is None:
-        return set()
-    subtopics = set(
-        Subtopic.objects.filter(topic__collection=bank.collection_id).values_list("topic_id", "facet_id")
-    )
-    split = {topic for topic, _ in subtopics}
+def _keys(pairs: Iterable[tuple[int, str]], split: set[int]) -> set[tuple[int, str]]:
+    """Return the pairs, and the topic as a whole where it is not split into subtopics."""
     return {(topic, facet if topic in split else "") for topic, facet in pairs}
 
 

@@ -34,7 +34,7 @@ def main(folder: Path) -> int:
     rankings = dict(read_runs(folder))
     differing = 0
     for path in sorted(folder.glob("boards/*.json")):
-        board = json.loads(path.read_text(encoding="utf-8"))
+        board = json.loads(path.read_bytes().decode())
         if reason := why_not(board, folder):
             say(f"{path.name}: not recomputed, {reason}")
             continue
@@ -76,7 +76,7 @@ def bank_file(board: dict[str, Any], folder: Path) -> Path:
 def read_items(path: Path, kinds: list[str]) -> dict[str, set[str]]:
     """Return the ids of the items of these kinds by topic."""
     items: dict[str, set[str]] = defaultdict(set)
-    for line in path.read_text(encoding="utf-8").split("\n"):
+    for line in path.read_bytes().decode().split("\n"):
         if line.strip():
             topic = json.loads(line)
             ids = (item.get(f"{kind}_id") for item in topic["items"] for kind in kinds)
@@ -89,9 +89,9 @@ def read_runs(folder: Path) -> Iterator[tuple[str, dict[str, list[str]]]]:
     for path in sorted(folder.glob("runs/*.run")):
         rankings: dict[str, list[str]] = defaultdict(list)
         run_tag = ""
-        for line in path.read_text(encoding="utf-8").split("\n"):
+        for line in path.read_bytes().decode().split("\n"):
             if line.strip():
-                query_id, _, doc_id, _, _, run_tag = line.split()
+                query_id, _, doc_id, _, _, run_tag = line.split(" ")
                 rankings[query_id].append(doc_id)
         yield run_tag, dict(rankings)
 
@@ -99,7 +99,7 @@ def read_runs(folder: Path) -> Iterator[tuple[str, dict[str, list[str]]]]:
 def read_grades(board: dict[str, Any], folder: Path) -> Grades:
     """Return the ratings of the board's grader."""
     grader, grades = board["grader"], {}
-    with gzip.open(folder / "grades" / "graded.jsonl.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(folder / "grades" / "graded.jsonl.gz", "rb") as file:
         for line in file:
             query_id, passages = json.loads(line)
             for passage in passages:

@@ -25,6 +25,7 @@ OWN_FILES = {
     "grading/prompts/chat.py",
     "grading/submissions/rules.py",
     "grading/systems/retrieval.py",
+    "rubricweb/releases/boards.py",
     "rubricweb/core/bundles.py",
     "rubricweb/demo/management/commands/demo.py",
     "rubricweb/demo/loading.py",

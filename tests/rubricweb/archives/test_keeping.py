@@ -35,12 +35,15 @@ class Server:
     """An installation with a database of its own."""
 
     def __init__(self, folder: Path, database: str = "") -> None:
-        folder.mkdir()
+        (folder / "bin").mkdir(parents=True)
+        installed = folder / "bin/rubricweb"  # as a wheel has it
+        installed.write_text(f'#!/bin/sh\nexec {sys.executable} -m rubricweb "$@"\n', encoding="utf-8")
+        installed.chmod(0o755)
         self.folder = folder
         self.environment = os.environ | {
             "RUBRIC_DATA_DIR": str(folder),
             "DATABASE_URL": database or f"sqlite:///{folder}/rubricweb.sqlite3",
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
 
     def does(self, step: str, **values: object) -> None:
