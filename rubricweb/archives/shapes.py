@@ -283,17 +283,16 @@ def _pool_rule(value: Any) -> None:
         msgspec.convert(value, PoolRule)
 
 
+ASKING = "arena.FreshAnswer arena.JudgedPair banks.DraftChunk corpus.AttributeChunk systems.SystemChunk"
 JSON: dict[str, Check] = {
+    **{f"{chunk}.replies": fits(dict[str, list[str]]) for chunk in ASKING.split()},
     "arena.Battle.columns": fits(dict[str, Any]),
-    "arena.FreshAnswer.replies": fits(dict[str, list[str]]),
     "arena.FreshAnswer.result": _made,
     "arena.FreshAnswer.request": fits(_by(("qid", "candidates"), str | list[dict[str, Any]])),
     "arena.FreshAnswer.spec": _spec,
-    "arena.JudgedPair.replies": fits(dict[str, list[str]]),
     "arena.JudgedPair.result": fits(PairJudgment),
     "arena.Reason.tags": fits(list[Reason.Tag]),
     "banks.BankTopic.foreign": fits(_by((*BY_NAME, KEPT), list[dict[str, Any]])),
-    "banks.DraftChunk.replies": fits(dict[str, list[str]]),
     "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),
     "banks.ItemSource.spans": fits(list[tuple[Count, Count]]),
     "graders.CalibrationCard.items": fits(list[tuple[str, str]]),
@@ -336,7 +335,6 @@ JSON: dict[str, Check] = {
     "submissions.Submission.findings": _findings,
     "support.LabelledAnswer.labels": fits(list[list[Annotated[int, Meta(ge=-1, le=2)]]]),
     "support.LabelledAnswer.foreign": fits(dict[str, Any]),
-    "systems.SystemChunk.replies": fits(dict[str, list[str]]),
     "systems.SystemChunk.result": _made,
     "systems.SystemJob.spec": _spec,
 }

@@ -116,7 +116,6 @@ def test_tables_of_a_release_have_no_formulas(hostile, owner, django_capture_on_
 
 
 FOR_PROGRAMS = {
-    "grading/formats/tables.py": "rows of formats of other tools; battles.py asks before it writes one",
     "grading/formats/leaderboards.py": "formats of other tools",
     "grading/formats/listings.py": "listings of the Workbench, of which exports/listings.py makes texts",
     "grading/formats/passages.py": "a format that is read back byte for byte",
