@@ -37,6 +37,7 @@ OPTIONS = {"bank_name": "main", "judgments": "", "min_relevant": "", "official_m
 KEPT = {"imports.Import", "imports.ImportFile", "core.AuditEntry", "grades.GraderConfig", "corpus.Collection"}
 """Tables in which an import and its undo leave rows."""
 BUILT = {
+    "arena.JudgedPair",
     "arena.Question",
     "banks.BankVersion",
     "banks.Draft",
@@ -47,15 +48,16 @@ BUILT = {
     "banks.ItemChange",
     "banks.ItemSource",
     "banks.VersionItem",
-    "graders.CalibrationCard",
     "campaigns.Campaign",
     "campaigns.CampaignCell",
     "campaigns.Decision",
+    "corpus.AttributeChunk",
+    "graders.CalibrationCard",
+    "graders.DryRun",
     "grades.AnswerVerdict",
     "grades.JobChunk",
     "grades.JobPart",
     "leaderboards.BoardWatch",
-    "graders.DryRun",
     "submissions.Submission",
     "support.SupportChunk",
     "support.SupportJob",
