@@ -162,9 +162,9 @@ class Finder {
     if (none) none.hidden = rows().some(({ hidden }) => !hidden);
     for (const chip of document.querySelectorAll("[data-shows]")) {
       chip.ariaPressed = String(chip.dataset.shows === this.#shown);
-      chip.querySelector("strong").textContent = this.#active().filter((row) =>
-        this.#has(row, chip.dataset.shows)
-      ).length;
+      const count = this.#active().filter((row) => this.#has(row, chip.dataset.shows)).length;
+      chip.querySelector("strong").textContent = count;
+      chip.hidden = !count && chip.dataset.shows && chip.dataset.shows !== this.#shown;
     }
   }
 

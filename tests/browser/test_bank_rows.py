@@ -123,7 +123,8 @@ def test_finding(page, places):
     page.get_by_label("Find an item").fill("zzz")
     expect(page.get_by_text("No item matches.")).to_be_visible()
     page.get_by_label("Find an item").fill("")
-    page.get_by_role("button", name="Flagged").click()
+    expect(page.get_by_role("button", name="Flagged")).to_be_hidden()
+    page.get_by_role("button", name="Misleading?").click()
     expect(page.get_by_role("link", name=first)).to_be_hidden()
 
 

@@ -77,7 +77,7 @@ def test_a_weak_item_is_listed_with_its_evidence_and_set_aside(client_of, develo
     html = " ".join(markup(client.get(PAGE, {"kind": "weak", "problem": key})).split())
     assert "“Why do leaves turn red” | “and when?”" in html
     editor = markup(client.get(f"/review/banks/{autumn.bank.pk}/topics/{autumn.topic.pk}/?view=bank"))
-    assert f"problem=weak-{item.pk}" in editor
+    assert "⚠ compound" in editor
     client.post(PAGE, {"problem": key, "deed": "aside", "reason": "Both belong together."})
     assert keys(client.get(PAGE, {"kind": "weak"})) == []
     assert Flag.objects.get(item=item).kind == "unclear"
