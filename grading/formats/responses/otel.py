@@ -55,7 +55,7 @@ def _step(span: JsonDict, shared: JsonDict) -> TraceStep:
         own = _attributes(event, "events.attributes") | own
     values = shared | own
     answer = ""
-    if OUTPUT in own and own.get(OPERATION) not in NO_ANSWERS:
+    if OUTPUT in own and _text(own, OPERATION) not in NO_ANSWERS:
         answer = text_of_role(_decoded(own, OUTPUT), "assistant", what=OUTPUT)
     question = text_of_role(_decoded(own, INPUT), "user", what=INPUT) if INPUT in own else _text(own, QUERY)
     return TraceStep(

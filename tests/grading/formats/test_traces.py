@@ -100,6 +100,10 @@ BAD_SPANS = [
         "trace a has an answer and no question",
     ),
     (span("a", 1), "no step has an answer"),
+    (
+        span("a", 1, gen_ai__operation__name=["chat"], gen_ai__output__messages="[]"),
+        "gen_ai.operation.name is a list, expected text",
+    ),
     (chat("a", 1, "Why?", "Yes.") | {"parentSpanId": 5}, "parentSpanId is a whole number"),
     (
         span("a", 1, rubric__query_id="two words", gen_ai__output__messages=messages("assistant", "Yes.")),
