@@ -114,7 +114,9 @@ def test_every_text_of_a_page_has_a_direction_of_its_own(collection, owner, clie
 TOKEN = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<!--.*?-->|<(?=/?[a-zA-Z])|[\"'>]", re.DOTALL)
 TEXTS = re.compile(r"(?:^|\.)(text|narrative|description|background|answer|comment|revision)$")
 NAMED = re.compile(r"^(?:\w+\.)*(?:(?:bank|collection|campaign)(?:\.name)?|topic|item)$")
-CODED = re.compile(r"^(?:form|forms|field|\w+_form|fact|remark|text)\b|\b(?:price|state|status|stored|error)\.text$")
+CODED = re.compile(
+    r"^(?:form|forms|field|\w+_form|fact|remark|text)\b|\b(?:price|state|status|stored|error)\.text$"
+)
 """What has such a name and is of the program, or is a field, which the renderer takes care of."""
 
 
