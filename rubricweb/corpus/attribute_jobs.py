@@ -71,11 +71,6 @@ def _price(collection: Collection, writer: Writer, calls: int) -> Price:
     )
 
 
-def expected_cost(price: Price) -> ExpectedCost:
-    """Return the price for the form of limits."""
-    return ExpectedCost(price.cells, price.dollars)
-
-
 @transaction.atomic
 def start(collection: Collection, writer: Writer, *, limits: Limits, by: User | None) -> AttributeJob:
     """Have workers ask the model about the topics it has not scored. Raises AllTopicsScored."""
@@ -191,7 +186,7 @@ def measured_rate(job: AttributeJob) -> float | None:
 
 def job_cost(job: AttributeJob) -> ExpectedCost:
     """Return the expected cost of the whole job, whatever is done."""
-    return expected_cost(_price(job.collection, Writer(job.backend, job.llm), job.total))
+    return ExpectedCost.of(_price(job.collection, Writer(job.backend, job.llm), job.total))
 
 
 def failures(jobs: Sequence[AttributeJob]) -> list[AttributeChunk]:

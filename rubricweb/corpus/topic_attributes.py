@@ -28,7 +28,7 @@ from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
 from rubricweb.jobs import steering
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import LimitsForm
+from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 
 PAGE = "corpus/topic_attributes.html"
 PAGE_TOPICS = 50
@@ -131,7 +131,7 @@ def topic_attributes(request: HtmxRequest, slug: str) -> HttpResponse:
     if not (form.is_bound and form.is_valid()):
         return form_response(request, PAGE, context, part="attributes")
     expected = attribute_jobs.price(collection, form.writer)
-    limits = LimitsForm(attribute_jobs.expected_cost(expected), request.POST or None)
+    limits = LimitsForm(ExpectedCost.of(expected), request.POST or None)
     if request.method == "POST" and expected.cells and limits.is_valid():
         job = attribute_jobs.start(collection, form.writer, limits=limits.limits, by=request.user)
         messages.success(request, f"Asking {job.llm} about {number(job.total)} topics.")

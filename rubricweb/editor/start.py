@@ -117,7 +117,7 @@ def start_of(
         return None
     form = StartForm(collection, chosen)
     price = draft_jobs.price(form.options, lacking.places)
-    expected = steering.ExpectedCost(price.cells, price.dollars)
+    expected = steering.ExpectedCost.of(price)
     limits = steering.LimitsForm(expected, chosen if chosen and "most_calls" in chosen else None)
     return Start(lacking, form, price, limits, under_way(job) if job else None)
 

@@ -23,10 +23,10 @@ from rubricweb.grades.engine import monitor
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import LimitsForm
+from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 from rubricweb.support import actions
 from rubricweb.support.actions import Asking, NothingToAsk
-from rubricweb.support.kind import LISTING, of_model, price
+from rubricweb.support.kind import LISTING, price
 from rubricweb.support.rationales import (
     MOST_SAMPLED,
     SAMPLE,
@@ -94,7 +94,7 @@ def check_rationales(request: HtmxRequest, slug: str) -> HttpResponse:
     if not (form.is_bound and form.is_valid()):
         return form_response(request, PAGE, context)
     expected = price(collection, form.asking)
-    limits = LimitsForm(of_model(expected), request.POST or None)
+    limits = LimitsForm(ExpectedCost.of(expected), request.POST or None)
     if request.method == "POST" and limits.is_valid():
         try:
             job = actions.start(collection, form.asking, limits=limits.limits, by=request.user)

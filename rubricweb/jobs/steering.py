@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from django import forms
 from django.conf import settings
@@ -29,6 +29,7 @@ from rubricweb.jobs.models import Chunk, Job, LimitedJob
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
+    from rubricweb.jobs.progress import Price
 
 logger = logging.getLogger(__name__)
 
@@ -348,6 +349,11 @@ class ExpectedCost:
     calls: int
     dollars: float | None
     """Expected cost; None for a server's model without a price, where only a limit on calls protects."""
+
+    @classmethod
+    def of(cls, price: Price) -> Self:
+        """Return what the price says, where each of its cells is a call."""
+        return cls(price.cells, price.dollars)
 
 
 class LimitsForm(forms.Form):

@@ -28,7 +28,7 @@ from rubricweb.grades.engine import monitor
 from rubricweb.jobs import steering
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
-from rubricweb.jobs.steering import LimitsForm
+from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
@@ -37,7 +37,7 @@ from rubricweb.support.agreement import agreement, repeated
 from rubricweb.support.board import RULES, Counting, Mean, SupportBoard, column_names
 from rubricweb.support.board import board as board_of
 from rubricweb.support.estimates import estimates
-from rubricweb.support.kind import LISTING, measured_rate, of_model, price, price_of_job, price_of_retry
+from rubricweb.support.kind import LISTING, measured_rate, price, price_of_job, price_of_retry
 from rubricweb.support.labels import SupportRater, raters
 from rubricweb.support.models import CITATIONS, CLAIM_PROMPTS, IMPORTED, SupportJob, SupportJudge
 
@@ -242,12 +242,12 @@ def job_context(request: HtmxRequest, job: SupportJob) -> dict[str, object]:
         "may_organize": may_organize,
     }
     if may_organize and not job.has_ended:
-        form = LimitsForm(of_model(price_of_job(job)))
+        form = LimitsForm(ExpectedCost.of(price_of_job(job)))
         form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
         context["limits_form"] = form
     elif may_organize and left:
         context["retry_price"] = expected = price_of_retry(job)
-        context["retry_form"] = LimitsForm(of_model(expected))
+        context["retry_form"] = LimitsForm(ExpectedCost.of(expected))
     return context
 
 
@@ -317,7 +317,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     if not (form.is_bound and form.is_valid()):
         return form_response(request, PAGE, context, part="ask")
     expected = price(collection, form.asking)
-    limits = LimitsForm(of_model(expected), request.POST or None)
+    limits = LimitsForm(ExpectedCost.of(expected), request.POST or None)
     if request.method == "POST" and expected.cells and limits.is_valid():
         return _started(
             request, actions.start(collection, form.asking, limits=limits.limits, by=request.user)
@@ -330,7 +330,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
 def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     """Let the job ask and spend more, or less."""
     job = job_of(request, slug, job_id, needed=roles.TO_ORGANIZE)
-    form = LimitsForm(of_model(price_of_job(job)), request.POST)
+    form = LimitsForm(ExpectedCost.of(price_of_job(job)), request.POST)
     if not form.is_valid():
         return _refused(request, job, form, "limits_form")
     changed = steering.change_limits(job, form.limits, by=request.user)
@@ -341,7 +341,7 @@ def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
 def retry(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     """Ask the model again about every citation whose label failed."""
     job = job_of(request, slug, job_id, needed=roles.TO_ORGANIZE)
-    form = LimitsForm(of_model(price_of_retry(job)), request.POST)
+    form = LimitsForm(ExpectedCost.of(price_of_retry(job)), request.POST)
     if not form.is_valid():
         return _refused(request, job, form, "retry_form")
     try:

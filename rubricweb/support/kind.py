@@ -23,7 +23,7 @@ from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
+from rubricweb.jobs.steering import CHARS_A_TOKEN, cost
 from rubricweb.support.actions import Asking, failed_of, judge_for, left_to_ask, sampled_of, units_of
 from rubricweb.support.labels import Citation, citation_of, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
@@ -55,11 +55,6 @@ def price_of_job(job: SupportJob) -> Price:
 def asking_of(job: SupportJob) -> Asking:
     """Return the model, what it is asked about and the limits that the job was started with."""
     return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply, sampled_of(job))
-
-
-def of_model(price: Price) -> ExpectedCost:
-    """Return the price for the form of limits."""
-    return ExpectedCost(price.cells, price.dollars)
 
 
 def _price(collection: Collection, asking: Asking, calls: int) -> Price:

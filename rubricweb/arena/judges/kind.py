@@ -28,7 +28,7 @@ from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, cost
+from rubricweb.jobs.steering import CHARS_A_TOKEN, cost
 from rubricweb.webhooks import actions as webhooks
 
 WORD_CHARS = 6
@@ -60,11 +60,6 @@ def price_of_job(job: JudgeJob) -> Price:
     rows = job.chunks.values_list("topic", "left", "right")
     of_answers = sum(lengths.get((run, topic), 0) for topic, *runs in rows for run in runs)
     return _price(JudgeRequest(job.backend, job.llm), job.total, of_answers)
-
-
-def of_model(price: Price) -> ExpectedCost:
-    """Return the price for the form of limits."""
-    return ExpectedCost(price.cells, price.dollars)
 
 
 def _price(asking: JudgeRequest, pairs: int, n_words: int) -> Price:

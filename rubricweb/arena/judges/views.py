@@ -17,7 +17,7 @@ from rubricweb.arena import access
 from rubricweb.arena.judges import actions
 from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.judges.beside import beside_people
-from rubricweb.arena.judges.kind import LISTING, measured_rate, of_model, price, price_of_job
+from rubricweb.arena.judges.kind import LISTING, measured_rate, price, price_of_job
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.core.formatting import number
 from rubricweb.core.forms import offer_choices
@@ -29,7 +29,7 @@ from rubricweb.grades.engine import monitor
 from rubricweb.jobs import steering
 from rubricweb.jobs.listing import JobLine, ListedJob, lines_of
 from rubricweb.jobs.progress import progress_of
-from rubricweb.jobs.steering import LimitsForm
+from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 
 PAGE = "arena/judges.html"
 LONGEST = 16_384
@@ -88,7 +88,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     if not (form.is_bound and form.is_valid()):
         return form_response(request, PAGE, context, part="ask")
     expected = price(collection, form.asking)
-    limits = LimitsForm(of_model(expected), request.POST or None)
+    limits = LimitsForm(ExpectedCost.of(expected), request.POST or None)
     if request.method == "POST" and expected.cells and limits.is_valid():
         return _start(request, collection, form.asking, limits)
     context |= {"price": expected, "limits": limits, "workers": monitor.workers()}
@@ -100,7 +100,7 @@ def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     """Let the job ask and spend more, or less."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     job = get_object_or_404(collection.judge_jobs.select_related("collection", "by"), pk=job_id)
-    form = LimitsForm(of_model(price_of_job(job)), request.POST)
+    form = LimitsForm(ExpectedCost.of(price_of_job(job)), request.POST)
     if not form.is_valid():
         context = _page_context(request, collection) | _job_context(job) | {"limits_form": form}
         return form_response(request, PAGE, context, part="job", status=422)
@@ -150,7 +150,7 @@ def _job_context(job: JudgeJob) -> dict[str, object]:
         "failures": [_failure(pair) for pair in failed[:SHOWN_FAILURES]],
     }
     if not job.has_ended:
-        form = LimitsForm(of_model(price_of_job(job)))
+        form = LimitsForm(ExpectedCost.of(price_of_job(job)))
         form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
         context["limits_form"] = form
     return context
