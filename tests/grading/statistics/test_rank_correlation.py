@@ -104,6 +104,7 @@ def test_tau_gap_by_hand():
     assert tau_gap([1, 2], [1, 2]) == Correlation(None, 2, TOO_FEW)
 
 
+@pytest.mark.skipif(find_spec("autojudge_evaluate") is None, reason="no autojudge-evaluate")
 @given(st.lists(st.tuples(few_values, few_values), min_size=3, max_size=9))
 def test_tau_gap_is_that_of_auto_judge_evaluate(pairs):
     ours, official = ([pair[side] for pair in pairs] for side in (0, 1))
