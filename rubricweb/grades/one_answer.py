@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
 
+from django.db.models import Q
+
 from grading.formats.ids import text_md5
 from grading.segmentation import PassagesOf, response_passages, sentences_of
 from grading.types import ItemKind, Outcome
@@ -22,7 +24,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.gaps import on_passages
-from rubricweb.grades.engine.missing import Missing, cells_of, missing_over
+from rubricweb.grades.engine.missing import Missing, cells_of, missing_over, reads_answers, source_of
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.engine.stages import Stages, staged
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob
@@ -80,7 +82,7 @@ class OneAnswer:
         return staged(self.collection, self.configs, find)
 
     def failed(self) -> list[Missing]:
-        """Return the cells whose grading failed."""
+        """Return the cells whose grading failed, or the extraction of what is verified."""
         return cells_of(self._grades(self.bank.all_items.active()).filter(outcome=Outcome.FAILED))
 
     def state(self) -> AnswerState:
@@ -124,8 +126,10 @@ class OneAnswer:
         ]
 
     def _grades(self, items: ItemQuerySet) -> GradeQuerySet:
+        """Return its grades, and the failed extractions of what is verified."""
+        sources = [source_of(config) for config in self.configs if reads_answers(config)]
         return Grade.objects.filter(
-            config__in=self.configs,
+            Q(config__in=self.configs) | Q(config__in=list(filter(None, sources)), outcome=Outcome.FAILED),
             topic=self.topic,
             revision__in=items.filter(topic=self.topic).order_by().values("revision"),
             passage__in=list(self.passages),

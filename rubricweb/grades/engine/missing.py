@@ -21,7 +21,7 @@ from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
 from rubricweb.grades.configs import kinds_of, spec_of
-from rubricweb.grades.engine.gaps import Gap, Mask, TopicGap, WholeTopic, gaps_of
+from rubricweb.grades.engine.gaps import Gap, Mask, TopicGap, WholeTopic, gaps_of, listed
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp, Pair
 from rubricweb.grades.panels import all_member_matrices, is_panel, members
@@ -170,6 +170,17 @@ def asked_cells(
 ) -> list[Missing]:
     """Return what `missing_cells` does, for cells that have a grade of any outcome."""
     return _sought(collection, configs, (topics, None), value=None)
+
+
+def asked_among(collection: Collection, config: GraderConfig, gaps: Iterable[Gap]) -> Missing:
+    """Return the cells of these gaps that the config grades, whether or not their passages are in a pool."""
+    cells = listed(collection, gaps)
+    items = Item.including_secret.filter(bank__collection=collection)
+    to_grade = _worded(_to_grade(config, items, {gap.topic_id for gap in cells}))
+    pks = {topic_id: [each.revision_pk for each in wordings] for topic_id, wordings in to_grade.items()}
+    masks = (gap.mask & np.isin(gap.revision_pks, pks.get(gap.topic_id, [])) for gap in cells)
+    asked = (replace(gap, mask=mask) for gap, mask in zip(cells, masks, strict=True))
+    return Missing(config, tuple(gap for gap in asked if gap.cells), frozenset())
 
 
 def missing_over(

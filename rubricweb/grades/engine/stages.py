@@ -22,7 +22,7 @@ from rubricweb.grades.engine.gaps import (
     listed,
     on_passages,
 )
-from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells, reads_answers, source_of
+from rubricweb.grades.engine.missing import Missing, asked_among, missing_cells, reads_answers, source_of
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.jobs.progress import Price
@@ -257,13 +257,15 @@ def following(
 
     Also cells with a verdict, which falls if the answer becomes another one.
     """
+    extracting = list(jobs)
     for config in configs:
         source = source_of(config)
-        extracting = [job for job in jobs if job.config == source]
-        if extracting:
-            topics = Topic.objects.filter(pk__in={gap.topic_id for gap in _cells_of(extracting)})
-            (verifiable,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
-            yield from _shared_out(collection, verifiable, extracting)
+        for job in extracting:
+            if job.config == source:
+                asked = asked_among(collection, config, _cells_of([job]))
+                (left,) = left_to_start(collection, [asked])
+                if left.gaps:
+                    yield job, left
 
 
 def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) -> None:

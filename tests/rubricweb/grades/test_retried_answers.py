@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from grading.types import Grade as Graded
 from grading.types import Outcome
-from rubricweb.grades import actions
+from rubricweb.grades import actions, one_answer
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.models import Grade, GradingJob
 from tests.rubricweb.grades import scripted
@@ -86,6 +86,23 @@ def test_what_a_retry_extracts_is_verified(collection, failed, retry):
     work(extraction)
     assert work(again(verification)).state == JobState.DONE
     assert list(verdicts(collection).values_list("rating", flat=True)) == [1] * 5
+
+
+def test_what_a_retry_extracts_of_an_answer_in_no_pool_is_verified(collection):
+    bank = collection.banks.get()
+    topic = bank.items.first().topic
+    answer = one_answer.store_answer(bank, topic, ["Anthocyanin does.", "Frost."], citations=[])
+    scripted.SCRIPT.append(silent)
+    for job in actions.start_plan(answer.plan(), by=None):
+        work(again(job))
+    scripted.SCRIPT.append(graded)
+    assert [len(item.grades) for item in answer.items()] == [2, 0], "the failed extractions are shown"
+    extraction, verification = actions.grade_cells(collection, missing=[], failed=answer.failed(), by=None)
+    assert (extraction.total, verification.total, verification.after) == (2, 2, extraction)
+    work(extraction)
+    work(again(verification))
+    assert answer.state() == "graded"
+    assert list(verdicts(collection).values_list("rating", flat=True)) == [1, 1]
 
 
 def test_what_fails_again_is_not_verified(collection, failed):
