@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from django.db.models import Model, QuerySet
+from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.urls import reverse
 from django.utils.functional import lazy
 
@@ -178,7 +178,8 @@ class CollectionDrafting(ChunkKind[DraftChunk]):
 
 def _jobs(collection_id: int) -> QuerySet[DraftJob]:
     rows = DraftJob.objects.filter(bank__collection=collection_id)
-    return rows.select_related("bank__collection", "by")
+    of_subtopics = DraftChunk.objects.filter(job=OuterRef("pk")).exclude(facet_id="")
+    return rows.select_related("bank__collection", "by").annotate(of_subtopics=Exists(of_subtopics))
 
 
 def _address(job: DraftJob) -> str:
@@ -193,7 +194,7 @@ def measured_rate(job: DraftJob) -> float | None:
 
 JOBS = Listing(
     kind="drafting",
-    units="topics",
+    units=lambda job: "subtopics" if job.of_subtopics else "topics",
     jobs=_jobs,
     name=lambda job: f"Draft {job.kind}s for rubric {job.bank.name}",
     does=str,
@@ -208,10 +209,16 @@ def _requests(collection_id: int) -> QuerySet[DraftRequest]:
     return rows.select_related("bank__collection", "topic", "by").defer("reply")
 
 
+def _request_name(request: DraftRequest) -> str:
+    is_of_importance = request.asks == DraftRequest.Asks.IMPORTANCE
+    does = "Suggest importance of nuggets" if is_of_importance else f"Draft {request.kind}s"
+    return f"{does} for {request.topic.query_id}"
+
+
 LISTING = TaskListing(
     kind="drafts",
     jobs=_requests,
-    name=lambda request: f"Draft questions for {request.topic.query_id}",
+    name=_request_name,
     does=str,
     address=lambda request: reverse("editor:drafts", args=[request.bank_id, request.topic_id]),
     opens="Drafts",

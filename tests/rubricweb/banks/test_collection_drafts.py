@@ -17,9 +17,11 @@ from rubricweb.banks.actions import add_item
 from rubricweb.banks.changes import CannotDraft
 from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest
 from rubricweb.banks.drafting import DraftOptions
+from rubricweb.banks.kind import JOBS, LISTING
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
 from rubricweb.jobs import leases, steering
+from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
@@ -84,6 +86,19 @@ def test_each_place_without_items_is_drafted_for_with_one_call(bank, topic, plac
     assert AuditEntry.objects.filter(verb="drafting begun", object_id=bank.pk).exists()
     with pytest.raises(CannotDraft, match="has items, or drafts that wait"):
         start(bank)
+
+
+def test_the_list_of_jobs_names_what_each_asks_for(bank, topic, places, writer):
+    writer(REPLY)
+    work(start(bank))
+    DraftRequest.objects.update(kind=ItemKind.NUGGET)
+    DraftRequest.objects.filter(facet_id="").update(asks=DraftRequest.Asks.IMPORTANCE)
+    (job,) = lines_of(JOBS, JOBS.jobs(bank.collection_id))
+    assert (job.done, job.units) == (3, "subtopics")
+    titles = {line.title for line in lines_of(LISTING, LISTING.jobs(bank.collection_id))}
+    assert titles == {f"Draft nuggets for {topic.query_id}", "Suggest importance of nuggets for t2"}
+    DraftChunk.objects.update(facet_id="")
+    assert lines_of(JOBS, JOBS.jobs(bank.collection_id))[0].units == "topics"
 
 
 def test_items_and_what_is_under_way_need_no_drafts(bank, topic, places):
