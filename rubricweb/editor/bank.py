@@ -29,7 +29,8 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.editor import draft_inbox, what_if
 from rubricweb.editor import what_if as what_ifs
-from rubricweb.editor.figures import FiguredRow, FiguresForm, editor_sheet, item_figures, rating_graders
+from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures
+from rubricweb.editor.figures_form import FiguresForm, rating_graders
 from rubricweb.editor.item_forms import NewItemForm, SeenForm, focused, new_item_form
 from rubricweb.editor.items import (
     PAGE,

@@ -19,7 +19,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import item_forms, trial
-from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
+from rubricweb.editor.figures_form import FiguresForm, board_graders, rating_graders
 from rubricweb.editor.items import PAGE, editor_url, items_changed
 
 SECRECY = {"hide": (hide_items, "secret"), "show": (show_items, "public")}

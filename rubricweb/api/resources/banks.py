@@ -22,7 +22,7 @@ from rubricweb.api.resources import IF_MATCH, ListResource, Resource, require_va
 from rubricweb.banks import access, actions, versions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.editor import impact, item_forms
-from rubricweb.editor.figures import FiguresForm, rating_graders
+from rubricweb.editor.figures_form import FiguresForm, rating_graders
 from rubricweb.editor.what_if import LabelChange, RunMove, WhatIf, what_if
 
 EDITS = dict.fromkeys(("POST", "PATCH"), Token.Scope.EDIT)
