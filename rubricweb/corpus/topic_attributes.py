@@ -160,10 +160,10 @@ def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     job = get_object_or_404(AttributeJob, pk=job_id, collection=collection)
     form = LimitsForm(attribute_jobs.job_cost(job), request.POST)
-    if form.is_valid():
-        steering.change_limits(job, form.limits, by=request.user)
-    else:
-        messages.error(request, "The limits are not numbers that a job can have; nothing has changed.")
+    if not form.is_valid():
+        context = _context(request, collection) | {"limits_form": form}
+        return form_response(request, PAGE, context, part="attributes", status=422)
+    steering.change_limits(job, form.limits, by=request.user)
     return redirect("corpus:topic-attributes", slug)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from django import forms
@@ -26,7 +26,7 @@ from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
-from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus import access, prompts
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs import steering
@@ -146,7 +146,7 @@ def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "Choose one of the models that are offered.")
     elif start and not (is_trial or start.limits.is_valid()):
-        return _refused(request, bank, start)
+        return _refused(request, bank, start, start.limits)
     else:
         limits = steering.Limits(TRIES) if is_trial or start is None else start.limits.limits
         try:
@@ -164,14 +164,19 @@ def _noun(start: Start | None, count: int) -> str:
     return f"{start.lacking.noun if start else 'topic'}{'' if count == 1 else 's'}"
 
 
-def _refused(request: HtmxRequest, bank: Bank, start: Start) -> HttpResponse:
+def _card(bank: Bank, start: Start | None = None) -> dict[str, object]:
+    """Return what the card takes of a person who may edit the bank."""
+    start = start or start_of(bank.collection, bank)
+    return {"start": start, "collection": bank.collection, "bank": bank, "can_edit": True}
+
+
+def _refused(request: HtmxRequest, bank: Bank, start: Start, limits: steering.LimitsForm) -> HttpResponse:
     """Show the limits that cannot be read: in the card, or without JavaScript as messages above it."""
     if not request.htmx:
-        for name, problems in start.limits.errors.items():
-            messages.error(request, f"{start.limits.fields[name].label}: {' '.join(map(str, problems))}")
+        for name, problems in limits.errors.items():
+            messages.error(request, f"{limits.fields[name].label}: {' '.join(map(str, problems))}")
         return redirect(_address(bank))
-    context = {"start": start, "collection": bank.collection, "bank": bank, "can_edit": True}
-    response = page_or_part(request, PAGE, context, part="start")
+    response = page_or_part(request, PAGE, _card(bank, start), part="start")
     response.status_code = 422
     return response
 
@@ -190,11 +195,14 @@ def draft_limits(request: HtmxRequest, bank_id: int, draft_job_id: int) -> HttpR
     """Let a job ask its model more, or less; one that stopped at a limit goes on."""
     job = draft_job_for(request.user, bank_id, draft_job_id, needed=roles.TO_EDIT_BANK)
     form = limits_form(job, request.POST)
+    start = start_of(job.collection, job.bank)
+    if not form.is_valid() and start and start.drafting:
+        return _refused(
+            request, job.bank, replace(start, drafting=replace(start.drafting, limits=form)), form
+        )
     if form.is_valid():
         steering.change_limits(job, form.limits, by=request.user)
-    for name, problems in form.errors.items():
-        messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))}")
-    return redirect(_address(job.bank))
+    return after_post(request, f"{PAGE}#start", _card(job.bank), to=_address(job.bank))
 
 
 def _address(bank: Bank) -> str:

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading import plugins
+from grading.errors import GradingError
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.accounts import roles
@@ -40,18 +41,20 @@ from rubricweb.graders.choices import (
     state_of,
 )
 from rubricweb.graders.forms import why_not_ask
-from rubricweb.graders.kept import kept_context
+from rubricweb.graders.kept import kept_context, replies_form
 from rubricweb.graders.models import CalibrationCard, DryRun
-from rubricweb.graders.panels import panels_context
+from rubricweb.graders.panels import announced, new_panel_form, panels_context
+from rubricweb.graders.rated_cells import human_labels
 from rubricweb.graders.rationales import rationales_context
-from rubricweb.grades import visibility
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.missing import asked_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.engine.stages import stages
-from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.panel_making import form_panel
+from rubricweb.grades.panels import CannotForm
+from rubricweb.grades.replies import keep_replies
 from rubricweb.jobs.progress import Price
 
 PAGE = "graders/graders.html"
@@ -166,6 +169,40 @@ def ask_server(request: HtmxRequest, slug: str) -> HttpResponse:
     else:
         messages.success(request, f"The server answers: {', '.join(names) or 'it does not list its models'}.")
     return redirect(f"{reverse('graders:graders', args=[collection.slug])}?card=server")
+
+
+@require_POST
+def form_new_panel(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Make a panel and combine what its members have graded."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = new_panel_form(collection, request.POST)
+    if form.is_valid():
+        try:
+            started = form_panel(collection, form.groups, form.choice, by=request.user)
+        except (CannotForm, GradingError) as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, announced(started))
+            return redirect(f"{reverse('graders:graders', args=[slug])}#panels")
+    return _refused(request, collection, {"panel_form": form})
+
+
+@require_POST
+def replies(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Set how long replies are kept; a worker drops older ones."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = replies_form(collection, request.POST)
+    if not form.is_valid():
+        return _refused(request, collection, {"replies_form": form})
+    keep_replies(collection, form.cleaned_data["days"], by=request.user)
+    messages.success(request, "Saved.")
+    return redirect("graders:graders", slug)
+
+
+def _refused(request: HtmxRequest, collection: Collection, filled_in: Context) -> HttpResponse:
+    """Show the page again, with a form of it as it was filled in and what is wrong."""
+    context = {**_context(request, collection), **filled_in}
+    return form_response(request, PAGE, context, part="grader", status=422)
 
 
 def _context(request: HtmxRequest, collection: Collection, submitted: Any = None) -> Context:
@@ -318,18 +355,6 @@ def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> lis
             if not by_rating[rating]:
                 del by_rating[rating]
     return chosen[:PAIRS]
-
-
-def human_labels(collection: Collection) -> dict[tuple[int, int], int]:
-    """Return people's latest ratings by (wording, passage), without passages to rate blind."""
-    rows = HumanGrade.objects.filter(topic__collection=collection).order_by("pk")
-    rows = rows.exclude(passage__in=visibility.blind_passages(collection.pk))
-    labels: dict[tuple[int, int], int | None] = {}
-    for revision, passage, rating, is_withdrawn in rows.values_list(
-        "revision", "passage", "rating", "is_withdrawn"
-    ):
-        labels[revision, passage] = None if is_withdrawn else rating
-    return {place: rating for place, rating in labels.items() if rating is not None}
 
 
 def _trial(collection: Collection, query: Any) -> Context:

@@ -23,7 +23,6 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.actions import choose_answers, choose_default_grader
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import ReplyBlock, ReplyPolicy
-from rubricweb.grades.replies import keep_replies
 from rubricweb.grades.selectors import GraderRow, answer_sources, scored_graders
 
 MOST_DAYS = 36_500
@@ -96,16 +95,6 @@ def answers(request: HtmxRequest, slug: str) -> HttpResponse:
     form = answers_form(collection, request.POST)
     if form.is_valid():
         choose_answers(collection, form.cleaned_data["answers_by"], by=request.user)
-    return _back(request, collection, form)
-
-
-@require_POST
-def replies(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Set how long replies are kept; a worker drops older ones."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = replies_form(collection, request.POST)
-    if form.is_valid():
-        keep_replies(collection, form.cleaned_data["days"], by=request.user)
     return _back(request, collection, form)
 
 

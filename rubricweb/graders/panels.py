@@ -14,7 +14,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from grading.errors import GradingError
 from grading.graders.panel import MOST_MEMBERS, Panel, panel_of
 from grading.measures import registry
 from grading.statistics.panel import EffectiveJudges, PanelRule
@@ -32,12 +31,11 @@ from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.grades.panel_making import (
     RatedVotes,
     RepeatedGrader,
-    form_panel,
     panels_of,
     rated_votes,
     repeated,
 )
-from rubricweb.grades.panels import CannotForm, PanelChoice, is_panel, members, panel_members
+from rubricweb.grades.panels import PanelChoice, is_panel, members, panel_members
 from rubricweb.grades.raters import Rater, graded_raters, rater_choices
 
 RULES = {
@@ -77,7 +75,7 @@ class PanelForm(forms.Form):
     )
 
     def offer(self, raters: tuple[Rater, ...]) -> None:
-        self._by_pk = {str(rater.pk): rater for rater in raters}
+        self.raters = {str(rater.pk): rater for rater in raters}
         offer_choices(self, "members", rater_choices(raters))
         offer_choices(self, "first", [("", "The first ticked"), *rater_choices(raters)])
 
@@ -91,7 +89,7 @@ class PanelForm(forms.Form):
 
     @property
     def groups(self) -> list[tuple[GraderConfig, ...]]:
-        return [self._by_pk[pk].configs for pk in self.cleaned_data["members"]]
+        return [self.raters[pk].configs for pk in self.cleaned_data["members"]]
 
     @property
     def choice(self) -> PanelChoice:
@@ -138,16 +136,13 @@ class PanelRow:
     """The address of a new campaign over the pairs on which its members disagree; empty for labels."""
 
 
-def panels_context(collection: Collection, form: PanelForm | None = None) -> Context:
+def panels_context(collection: Collection) -> Context:
     """Return the panels of the collection, and the form of a new one."""
-    raters = _candidates(collection)
-    if form is None:
-        form = PanelForm()
-        form.offer(raters)
+    form = new_panel_form(collection)
     return {
         "panels": [_row(collection, config) for config in panels_of(collection)],
         "panel_form": form,
-        "can_form": len(raters) > 1,
+        "can_form": len(form.raters) > 1,
     }
 
 
@@ -229,23 +224,11 @@ def _check_address(collection: Collection, config: GraderConfig) -> str:
     return f"{reverse('campaigns:campaign-new', args=[collection.slug])}?{query}"
 
 
-@require_POST
-def form_new(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Make a panel and combine what its members have graded."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = PanelForm(request.POST)
+def new_panel_form(collection: Collection, submitted: Any = None) -> PanelForm:
+    """Return the form of a panel of those who graded here."""
+    form = PanelForm(submitted)
     form.offer(_candidates(collection))
-    if not form.is_valid():
-        problems = [str(error) for errors in form.errors.values() for error in errors]
-        messages.error(request, " ".join(problems))
-        return _back(slug)
-    try:
-        started = form_panel(collection, form.groups, form.choice, by=request.user)
-    except (CannotForm, GradingError) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, _announced(started))
-    return _back(slug)
+    return form
 
 
 @require_POST
@@ -256,11 +239,11 @@ def combine(request: HtmxRequest, slug: str, panel_id: int) -> HttpResponse:
     if config is None:
         raise Http404("No such panel.")
     started = actions.start_grading(collection, by=request.user, configs=[config])
-    messages.success(request, _announced(started))
+    messages.success(request, announced(started))
     return _back(slug)
 
 
-def _announced(started: list[GradingJob]) -> str:
+def announced(started: list[GradingJob]) -> str:
     cells = sum(job.total for job in started)
     return f"Combining the ratings of {counted(cells, 'pair')}." if started else "Nothing is left to combine."
 

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from grading.statistics.calibration import RatedCells
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.human_matrices import HumanGrades, human_matrices
 from rubricweb.grades.human_models import Draw, HumanGrade
@@ -146,3 +148,15 @@ def standing_on(rated: RatedSample) -> tuple[RatedSample, bool]:
     """Return the randomly drawn cells if there are enough, else all, and whether they are drawn."""
     is_random = int(rated.is_drawn.sum()) >= ENOUGH_RANDOM
     return (rated.only(rated.is_drawn), True) if is_random else (rated, False)
+
+
+def human_labels(collection: Collection) -> dict[tuple[int, int], int]:
+    """Return people's latest ratings by (wording, passage), without passages to rate blind."""
+    rows = HumanGrade.objects.filter(topic__collection=collection).order_by("pk")
+    rows = rows.exclude(passage__in=visibility.blind_passages(collection.pk))
+    labels: dict[tuple[int, int], int | None] = {}
+    for revision, passage, rating, is_withdrawn in rows.values_list(
+        "revision", "passage", "rating", "is_withdrawn"
+    ):
+        labels[revision, passage] = None if is_withdrawn else rating
+    return {place: rating for place, rating in labels.items() if rating is not None}

@@ -43,6 +43,17 @@ class Form:
         ]
         return [(control.name, control.value) for control in [*fields, *buttons[:1]] if control.name]
 
+    def as_shown(self) -> list[tuple[str, str]]:
+        """Return the pairs that are sent of what is chosen on the page, with every box ticked."""
+        chosen: dict[str, Control] = {}
+        for control in self.controls:
+            is_chosen = {"selected", "checked"} & control.attributes.keys()
+            if control.type in ("option", "radio") and (is_chosen or control.name not in chosen):
+                chosen[control.name] = control
+        others = ("option", "radio", "button", "submit", "reset", "file")
+        fields = [control for control in self.controls if control.type not in others]
+        return [(control.name, control.value) for control in (*fields, *chosen.values()) if control.name]
+
     def body(self) -> str:
         return urlencode(self.all_chosen())
 

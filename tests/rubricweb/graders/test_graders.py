@@ -13,9 +13,10 @@ from grading.types import Grade as Graded
 from grading.types import Outcome, Trace
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.prompts import active_prompts, save_prompt
-from rubricweb.graders import choices, graders
+from rubricweb.graders import choices, graders, rated_cells
 from rubricweb.graders.choices import CARDS, card_of
 from rubricweb.graders.models import DryRun
+from rubricweb.graders.rated_cells import human_labels
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig
@@ -203,20 +204,20 @@ def test_a_try_without_ratings_of_people_shows_grades_alone(client, bank, script
 
 def test_a_try_hides_what_its_reader_is_to_rate_blind(collection, bank, assessor, monkeypatch):
     rate(bank, assessor, 5, 4)
-    assert len(graders.human_labels(collection)) == 2
+    assert len(human_labels(collection)) == 2
     passage = HumanGrade.objects.first().passage_id
-    monkeypatch.setattr(graders.visibility, "blind_passages", lambda _: {passage})
-    assert passage not in {pk for _, pk in graders.human_labels(collection)}
+    monkeypatch.setattr(rated_cells.visibility, "blind_passages", lambda _: {passage})
+    assert passage not in {pk for _, pk in human_labels(collection)}
 
 
 def test_a_rating_that_was_taken_back_is_no_label(collection, bank, assessor):
     item = bank.items.first()
     passage = item.topic.pool.first().passage
     rate(bank, assessor, 4)
-    assert list(graders.human_labels(collection).values()) == [4]
+    assert list(human_labels(collection).values()) == [4]
     place = {"topic": item.topic, "revision": item.revision, "passage": passage}
     HumanGrade.objects.create(**place, by=assessor, number=2, is_withdrawn=True, how="grid")
-    assert graders.human_labels(collection) == {}
+    assert human_labels(collection) == {}
 
 
 def test_the_trial_refreshes_as_a_part(client, bank, scripts, redis_server):
