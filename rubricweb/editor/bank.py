@@ -206,6 +206,7 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         row.is_last,
         figures=row_figures.get(item.pk),
         about=(item.topic.text, str(subtopic or "")),
+        set_aside=bank.flags.set_aside_of_items(item.topic),
     )
     context: dict[str, object] = {"bank": bank, "topic": item.topic, "collection": bank.collection}
     context |= {

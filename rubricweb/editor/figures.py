@@ -130,12 +130,14 @@ class FiguredRow(banks.ItemRow):
     """The grade on the passage that is open beside the items."""
     about: tuple[str, ...] = ()
     """The texts of the topic and the subtopic."""
+    set_aside: frozenset[tuple[str, int]] = frozenset()
+    """The kind of flag and the wording of each problem that a person set aside."""
 
     @property
     def marks(self) -> list[LintMark]:
         """Return what its words, and the grades that the reader may see, show to be wrong."""
         item = self.item
-        if item.is_retired:
+        if item.is_retired or ("unclear", item.revision_id) in self.set_aside:
             return []
         marks = word_marks(str(item), ItemKind(item.kind), self.about)
         if figures := self.figures:
@@ -144,11 +146,17 @@ class FiguredRow(banks.ItemRow):
         return marks
 
     @property
+    def is_spurious(self) -> bool:
+        """Return whether passages that are not relevant cover it, and nobody set that aside."""
+        is_aside = ("spurious", self.item.revision_id) in self.set_aside
+        return self.figures is not None and self.figures.is_spurious and not is_aside
+
+    @property
     def tags(self) -> str:
         """Return what the chips above the list find it by."""
         has: dict[str, object] = {"secret": self.item.is_secret, "weak": self.marks}
         if figures := self.figures:
-            has |= {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
+            has |= {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": self.is_spurious}
         return " ".join(tag for tag, is_so in has.items() if is_so)
 
 
@@ -207,8 +215,11 @@ def editor_sheet(
     active = [row.item for group in groups for row in group.rows]
     figures = item_figures(bank.collection, topic, active, graders, min_grade=min_grade)
     grades = passage_grades(topic, passage_pk, active, graders) if passage_pk else {}
+    aside = bank.flags.set_aside_of_items(topic)
     return EditorSheet(
-        groups=tuple(_with_figures(group, topic, figures, grades, graders) for group in groups),
+        groups=tuple(
+            _with_figures(group, topic, figures, grades, graders, set_aside=aside) for group in groups
+        ),
         retired=banks.item_rows([item for item in items if item.is_retired]),
         passages=len(collection_pool(bank.collection).by_topic[topic.pk].doc_ids),
     )
@@ -220,6 +231,8 @@ def _with_figures(
     figures: dict[int, ItemFigures],
     grades: dict[int, int],
     graders: GraderByKind,
+    *,
+    set_aside: frozenset[tuple[str, int]],
 ) -> FiguredGroup:
     rows = tuple(
         FiguredRow(
@@ -229,6 +242,7 @@ def _with_figures(
             figures.get(row.item.pk),
             grades.get(row.item.pk),
             (topic.text, group.subtopic),
+            set_aside,
         )
         for row in group.rows
     )

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.urls import reverse
 
 from rubricweb.banks.models import Bank, Item, ItemRevision
@@ -30,6 +30,18 @@ class FlagQuerySet(models.QuerySet[Any]):
     def about(self, bank: Bank, topic: Topic, item: Item | None, passage: Passage | None) -> FlagQuerySet:
         """Keep the flags on exactly this subject: a cell's flags are not its item's."""
         return self.filter(bank=bank, topic=topic, item=item, passage=passage)
+
+    def set_aside(self) -> FlagQuerySet:
+        """Keep what was last resolved with a reason, by the event `decided`: problems that are none."""
+        events = FlagEvent.objects.filter(flag=OuterRef("pk"), verb="resolved").order_by("-pk")
+        decided, reason = (Subquery(events.values(name)[:1]) for name in ("pk", "text"))
+        flags = self.filter(resolved_at__isnull=False).annotate(decided=decided, reason=reason)
+        return flags.exclude(reason="")
+
+    def set_aside_of_items(self, topic: Topic) -> frozenset[tuple[str, int]]:
+        """Return the kind and the wording of each problem of the topic's items that was set aside."""
+        of_items = self.set_aside().filter(topic=topic, passage=None, revision__isnull=False)
+        return frozenset(of_items.values_list("kind", "revision"))
 
     def standing(self, by: User) -> FlagQuerySet:
         """Keep the open flags of `by` on the present wording, at most one of each kind, without comments."""

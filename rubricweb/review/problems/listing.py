@@ -222,19 +222,13 @@ def decisions(bank: Bank) -> dict[Name, FlagEvent]:
 
     A decision is about a wording: the problem is back once its item is reworded.
     """
-    events = FlagEvent.objects.filter(
-        flag__bank=bank,
-        flag__kind__in=set(FLAG_KINDS.values()),
-        flag__resolved_at__isnull=False,
-        verb=FlagEvent.Verb.RESOLVED,
-    )
-    last = {event.flag_id: event for event in events.select_related("flag", "by").order_by("pk")}
+    flags = Flag.objects.filter(bank=bank, kind__in=set(FLAG_KINDS.values())).set_aside()
+    events = FlagEvent.objects.filter(pk__in=flags.values("decided"))
     decided: dict[Name, FlagEvent] = {}
-    for event in last.values():
+    for event in events.select_related("flag", "by").order_by("pk"):
         flag, other = event.flag, _OTHER.match(event.text)
-        if event.text:
-            name = (flag.kind, flag.topic_id, flag.passage_id, flag.revision_id, other[1] if other else "")
-            decided[name] = event
+        name = (flag.kind, flag.topic_id, flag.passage_id, flag.revision_id, other[1] if other else "")
+        decided[name] = event
     return decided
 
 
