@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
@@ -41,12 +41,17 @@ def arena_for_board(user: User, slug: str) -> Arena:
 
 def battle_for(user: User, slug: str, battle_id: int) -> Battle:
     """Return a battle of the user's own, of a question or between two runs that still count."""
-    collection = collection_for(user, slug, needed=roles.TO_VOTE)
-    battles = collection.battles.select_related("topic", "left", "right", "collection", "question__topic")
+    battles = own_battles(user, collection_for(user, slug, needed=roles.TO_VOTE))
+    related = ("topic", "left", "right", "collection", "question__topic")
+    battle: Battle = get_object_or_404(battles.select_related(*related), pk=battle_id)
+    return battle
+
+
+def own_battles(user: User, collection: Collection) -> QuerySet[Battle]:
+    """Return the battles that the user may open."""
     accepted = collection.runs.accepted()
     visible = Q(question__isnull=False) | Q(left__in=accepted, right__in=accepted)
-    battle: Battle = get_object_or_404(battles.filter(visible), pk=battle_id, person=user)
-    return battle
+    return Battle.objects.filter(visible, collection=collection, person=user)
 
 
 def question_for(user: User, slug: str, question_id: int) -> Question:

@@ -10,6 +10,7 @@ import numpy as np
 from django.core.paginator import Paginator
 
 from rubricweb.accounts.models import User
+from rubricweb.arena.access import own_battles
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, reason_of, stored_answers
 from rubricweb.arena.battles import count_unseen
 from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
@@ -210,7 +211,7 @@ class Standing:
 
 
 def standing(collection: Collection, person: User) -> Standing:
-    battles = Battle.objects.filter(collection=collection, person=person)
+    battles = own_battles(person, collection)
     latest = battles.select_related("topic", "collection", "question__topic").prefetch_related("votes")
     return Standing(
         votes=Vote.objects.holding(collection).filter(battle__person=person).count(),

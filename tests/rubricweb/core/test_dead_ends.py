@@ -1,48 +1,49 @@
 """No page offers a link that its reader may not follow: every role walks a collection by its links."""
 
-import re
-from collections import Counter
-from html import unescape
-from urllib.parse import urljoin, urlsplit
-
 import pytest
-from django.test import Client
-from django.urls import Resolver404, resolve
 
+from rubricweb.arena.models import Battle
+from rubricweb.corpus.models import Run
+from rubricweb.submissions.models import Submission
+from tests.rubricweb.walking import Walk
+from tests.rubricweb.worlds import blind_campaign, parameters, world
 from tests.worked import judge, worked
 
 pytestmark = pytest.mark.django_db
-LINK = re.compile(r'(?:href|hx-get)="([^"#]+)')
-EACH = 1
-"""Pages of one view that are opened: others of it offer the same links."""
+ROLES = ["owner", "developer", "assessor", "viewer"]
 
 
-def dead_ends(client: Client, start: str) -> tuple[list[str], Counter[str]]:
-    """Return the links that led to an error, each with its page, and how often each view was opened."""
-    errors, opened, queue = [], Counter[str](), [(start, "")]
-    for address, page in queue:
-        try:
-            view = resolve(urlsplit(address).path).view_name
-        except Resolver404:
-            view = address
-        if opened[view] == EACH or view.startswith("django") or address.startswith("/static/"):
-            continue
-        opened[view] += 1
-        response = client.get(address)
-        if response.status_code >= 400:
-            errors.append(f"{response.status_code} {address}, linked on {page}")
-        if response.streaming or not response.get("Content-Type", "").startswith("text/html"):
-            continue
-        links = (unescape(link) for link in LINK.findall(response.content.decode()))
-        queue += [(urljoin(address, link), address) for link in links if not urlsplit(link).scheme]
-    return errors, opened
+def dead_ends(walk: Walk) -> list[str]:
+    """Return the links that led to an error, each with its page."""
+    return [
+        f"{response.status_code} {address}, linked on {page}"
+        for address, page, response in walk
+        if response.status_code >= 400
+    ]
 
 
-@pytest.mark.parametrize("role", ["owner", "developer", "assessor", "viewer"])
+@pytest.mark.parametrize("role", ROLES)
 def test_a_reader_may_follow_every_link(role, collection, request, client_of):
     """A new collection that nobody has rated: its pages propose what comes first, to whom it is open."""
     judge(worked(collection))
-    errors, opened = dead_ends(client_of(request.getfixturevalue(role)), collection.get_absolute_url())
-    assert errors == []
-    assert opened["leaderboards:sure"]
-    assert len(opened) > 30
+    walk = Walk(client_of(request.getfixturevalue(role)), collection.get_absolute_url())
+    assert dead_ends(walk) == []
+    assert walk.opened["leaderboards:sure"]
+    assert len(walk.opened) > 30
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_reader_may_follow_every_link_where_there_is_all(
+    role, collection, owner, developer, viewer, request, client_of
+):
+    """A collection with rows of every kind: jobs of models, votes, drafts, flags, releases."""
+    bank = world(collection, owner, developer)
+    parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
+    Submission.objects.update(is_kept=False)
+    Run.objects.filter(pk=Battle.objects.get(question=None).left_id).update(state=Run.State.WITHDRAWN)
+    collection.stamp += 1
+    collection.save(update_fields=["stamp"])
+    walk = Walk(client_of(request.getfixturevalue(role)), collection.get_absolute_url())
+    assert dead_ends(walk) == []
+    assert walk.opened["arena:vote"] == (role != "viewer")
+    assert walk.opened["arena:judges"] == (role in ("owner", "developer"))
