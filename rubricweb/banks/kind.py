@@ -136,8 +136,7 @@ class CollectionDrafting(ChunkKind[DraftChunk]):
     def run(self, lease: Lease[DraftChunk]) -> None:
         """Put drafts for one topic or subtopic into the inbox, or say there why none came.
 
-        A server that takes no calls pauses the job, once that was tried MAX_ATTEMPTS times. Raises what
-        `Kind.run` does.
+        Raises what `Kind.run` does, and NoReply where the server gives none.
         """
         began = time.monotonic()
         chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
@@ -152,10 +151,7 @@ class CollectionDrafting(ChunkKind[DraftChunk]):
             request.state = DraftRequest.State.DONE
         except GradingError as error:
             if isinstance(error, NoReply) and not error.is_of_prompt:
-                if lease.attempt < leases.MAX_ATTEMPTS:
-                    raise
-                steering.give_back_and_pause(lease, reason=f"{chunk.job.llm} takes no calls: {error}")
-                return
+                raise
             request.state, request.error = DraftRequest.State.FAILED, str(error)
         request.reply = llm.last
         draft_jobs.keep(lease, request, texts, seconds=time.monotonic() - began)

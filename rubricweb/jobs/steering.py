@@ -94,6 +94,12 @@ def give_back_and_pause(lease: leases.Lease[Any], *, reason: str) -> None:
         pause_locked(job, reason=reason)
 
 
+def is_model_silent(lease: leases.Lease[Any], error: Exception) -> bool:
+    """Return whether a chunk's model gave no reply at the last attempt; others would fare the same."""
+    is_its_own = not isinstance(error, NoReply) or error.is_of_prompt
+    return isinstance(lease.work, Chunk) and not is_its_own and lease.attempt >= leases.MAX_ATTEMPTS
+
+
 @transaction.atomic
 def resume(job: J) -> J:
     """Continue with the chunks that are left."""

@@ -19,6 +19,7 @@ from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
+from grading.errors import GradingError
 from rubricweb.core import redaction, telemetry
 from rubricweb.core.database import is_locked, short_wait
 from rubricweb.core.errors import is_disk_full, sqlstate
@@ -91,11 +92,13 @@ def _attempt(lease: Lease[Any]) -> None:
     except Exception as error:
         logger.warning("%s failed", queue.rq_id(lease.work), exc_info=True)
         close_dead_connections()
-        message = f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, GradingError) else f"{type(error).__name__}: {error}"
         if is_disk_full(error):
             steering.stop_for_room(lease)
         elif has_lost_connection(error) or is_locked(error):
             leases.give_back(lease, queue_name=queue.queue_of(lease.work))
+        elif steering.is_model_silent(lease, error):
+            steering.give_back_and_pause(lease, reason=f"No reply from the model: {error}")
         elif lease.kind.is_retried:
             leases.retry(lease, error=message)
         else:

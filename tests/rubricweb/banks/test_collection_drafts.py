@@ -202,7 +202,7 @@ def test_a_server_that_takes_no_calls_pauses_the_job(bank, places, writer):
     for _ in range(leases.MAX_ATTEMPTS):
         work_on("drafting", job.chunks.first().pk)
     job.refresh_from_db()
-    assert (job.state, job.pause_reason) == (Job.State.PAUSED, "tiny takes no calls: connection refused")
+    assert (job.state, job.pause_reason) == (Job.State.PAUSED, "No reply from the model: connection refused")
     writer(REPLY)
     job = work(steering.steer(job, "resume", by=None))
     assert (job.state, len(waiting(bank))) == (Job.State.DONE, 3)
