@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -214,7 +215,10 @@ def server_models() -> tuple[list[str], str]:
     address = connection.addresses[0]
     try:
         with openai.OpenAI(**connection.settings(address), timeout=SERVER_SECONDS) as server:
-            return sorted(model.id for model in server.models.list()), ""
+            listed = server.models.with_raw_response.list()
+        return sorted(str(model["id"]) for model in json.loads(listed.text)["data"]), ""
+    except (ValueError, LookupError, TypeError):
+        return [], f"The server at {address.host} answers, but lists no models. Does its address end in /v1?"
     except openai.NotFoundError:
         return [], ""  # it answers, and does not list its models
     except openai.OpenAIError as error:

@@ -59,6 +59,10 @@ def serving(reply: Callable[[Body, int], Reply]) -> Iterator[Server]:
                 server.statuses.append(answer.status)
             self.answer(answer)
 
+        def do_GET(self) -> None:
+            server.asked.append({"path": self.path})
+            self.answer(reply({}, len(server.asked) - 1))
+
         def answer(self, answer: Reply) -> None:
             sent = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             self.send_response(answer.status)

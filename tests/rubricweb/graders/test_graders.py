@@ -22,6 +22,7 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs.worker import work_on
 from tests.factories import STRICT, gradable
+from tests.grading.servers.http import Reply, serving
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.markup import markup
 
@@ -148,6 +149,23 @@ def test_a_server_says_which_models_it_has(client, monkeypatch):
     assert client.post(f"{PAGE}use/", SERVER | {"grader_llm": "small"}).status_code == 302
     monkeypatch.setattr(graders, "server_models", lambda: (["huge-model"], ""))
     assert "The server answers: huge-model." in markup(client.post(f"{PAGE}server/", follow=True))
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (Reply(200, {"data": [{"id": "b"}, {"id": "a"}]}), "The server answers: a, b."),
+        (Reply(200, b"<html>Welcome</html>", {"Content-Type": "text/html"}), "Does its address end in /v1?"),
+        (Reply(200, {"data": None}), "Does its address end in /v1?"),
+        (Reply(200, b""), "Does its address end in /v1?"),
+        (Reply(401, {"error": {"message": "no key"}}), "does not answer: "),
+    ],
+)
+def test_whatever_a_server_answers_is_no_error_page(client, settings, reply, message):
+    pytest.importorskip("openai")
+    with serving(lambda *_: reply) as server:
+        settings.OPENAI_BASE_URL = server.url
+        assert message in markup(client.post(f"{PAGE}server/", follow=True))
 
 
 def test_a_server_on_processors_has_a_preset(client, collection, monkeypatch):
