@@ -41,6 +41,27 @@ WORDS = {
     "support_labels": "labels of support by models",
 }
 """What people call some of the kinds of rows that an import counts."""
+SINGULAR = {"pooled": "passage in pools"}
+
+
+def label_of(kind: str) -> str:
+    """Return what people call a kind of rows."""
+    return WORDS.get(kind, kind.replace("_", " "))
+
+
+def rows_in_words(numbers: Mapping[str, int]) -> str:
+    """Return the rows of each kind in words, without kinds that have none.
+
+    >>> rows_in_words({"banks": 1, "revisions": 290_000, "runs": 0})
+    '1 rubric, 290,000 wordings'
+    """
+    return ", ".join(
+        f"{number:,} {label_of(kind)}"
+        if number > 1
+        else f"1 {SINGULAR.get(kind, label_of(kind).removesuffix('s'))}"
+        for kind, number in numbers.items()
+        if number
+    )
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.importers import BankImporter
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.import_base import Counts, FilePosition, Tally, TopicImporter
+from rubricweb.corpus.import_base import Counts, FilePosition, Tally, TopicImporter, rows_in_words
 from rubricweb.corpus.import_judgments import JudgmentImporter, SeveralJudgments
 from rubricweb.corpus.import_passages import DocIdCheck, PassageFileImporter, PassageImporter
 from rubricweb.corpus.import_responses import ResponseImporter
@@ -370,13 +370,7 @@ class _Import:
 
 def _summary(tally: Tally) -> str:
     """Summarize what was added or changed: "1 collection, 25 topics, 290,000 grades"."""
-    counted = {kind: counts.new + counts.changed for kind, counts in tally.counts.items()}
-    names = {kind: kind.replace("_", " ") for kind in counted}
-    return ", ".join(
-        f"{number:,} {names[kind].removesuffix('s') if number == 1 else names[kind]}"
-        for kind, number in counted.items()
-        if number
-    )
+    return rows_in_words({kind: counts.new + counts.changed for kind, counts in tally.counts.items()})
 
 
 __all__ = ["DEFAULT_BANK", "NUGGET_GRADER", "ImportFiles", "ImportSummary", "import_collection"]

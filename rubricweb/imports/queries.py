@@ -14,7 +14,7 @@ from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.support_judgments import JUDGED_PLACES
 from grading.formats.support_labels import LABELLED_ANSWERS
-from rubricweb.corpus.import_base import WORDS
+from rubricweb.corpus.import_base import label_of, rows_in_words
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.grades.import_collection import NUGGET_GRADER
@@ -231,19 +231,12 @@ def format_choices() -> list[tuple[str, str]]:
 def summary(counts: dict[str, dict[str, int]]) -> str:
     """Return what was added or changed, such as "25 topics, 290,000 grades"."""
     numbers = {kind: counts[kind]["new"] + counts[kind]["changed"] for kind in _in_order(counts)}
-    singular = {"pooled": "passage in pools"}
-    return ", ".join(
-        f"{number:,} {_label(kind)}"
-        if number > 1
-        else f"1 {singular.get(kind, _label(kind).removesuffix('s'))}"
-        for kind, number in numbers.items()
-        if number
-    )
+    return rows_in_words(numbers)
 
 
 def _counts(row: Import) -> list[CountRow]:
     return [
-        CountRow(_label(kind), row.before.get(kind), **row.counts[kind])
+        CountRow(label_of(kind), row.before.get(kind), **row.counts[kind])
         for kind in _in_order(row.counts)
         if kind != "collections"
     ]
@@ -252,10 +245,6 @@ def _counts(row: Import) -> list[CountRow]:
 def _in_order(counts: dict[str, dict[str, int]]) -> list[str]:
     """Return the kinds in the order of `ORDER`, others by name: PostgreSQL keeps no order of keys in JSON."""
     return sorted(counts, key=lambda kind: (ORDER.index(kind) if kind in ORDER else len(ORDER), kind))
-
-
-def _label(kind: str) -> str:
-    return WORDS.get(kind, kind.replace("_", " "))
 
 
 def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:

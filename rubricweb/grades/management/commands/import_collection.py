@@ -22,7 +22,7 @@ from grading.segmentation import PassagesOf
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.import_base import WORDS
+from rubricweb.corpus.import_base import label_of
 from rubricweb.corpus.import_judgments import SeveralJudgments
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import board_file, shipped_boards
@@ -306,7 +306,7 @@ def _document(summary: ImportSummary) -> dict[str, object]:
 
 def _lines(summary: ImportSummary) -> str:
     rows = [
-        f"{WORDS.get(kind, kind).replace('_', ' '):28} {counts.new:>9,} new "
+        f"{label_of(kind):28} {counts.new:>9,} new "
         f"{counts.changed:>9,} changed {counts.unchanged:>9,} unchanged"
         for kind, counts in summary.counts.items()
     ]
