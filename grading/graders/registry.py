@@ -135,7 +135,7 @@ BACKENDS: dict[str, Backend] = {
     for backend in (
         Backend(
             name="lexical",
-            label="Lexical baseline (no model)",
+            label="Word overlap (no model)",
             target="grading.graders.lexical:LexicalGrader",
             prompt_classes=("LexicalBaseline",),
             needs_model=False,

@@ -62,10 +62,10 @@ class QuestionForm(forms.Form):
         self._writer = next(iter(self._models), None)
         systems = [(system.name, system.label) for system in offered(self._writer)]
         for name in ("first", "second"):
-            offer_choices(self, name, [(DRAWN, "Draw one"), *systems])
+            offer_choices(self, name, [(DRAWN, "Drawn at random"), *systems])
         add_fields(self, collection, person, self._models)
         topics = [(str(topic.pk), str(topic)) for topic in collection.topics.all()]
-        offer_choices(self, "topic", [("", "None: the question above"), *topics])
+        offer_choices(self, "topic", [("", "None, the question above"), *topics])
         choice_field(self, "topic").required = False
         if self._writer is None:
             del self.fields["most_calls"]

@@ -13,7 +13,7 @@ from rubricweb.core.forms import ChipForm
 STATES = ("", "hover", "focus", "active")
 """States of buttons and links; "" is the state of rest."""
 LONG = "Which of the pigments that a leaf has all summer become visible once its chlorophyll breaks down?"
-GRADERS = (("lexical", "Lexical baseline (no model)"), ("flan-t5", "google/flan-t5-large"))
+GRADERS = (("lexical", "Word overlap (no model)"), ("flan-t5", "google/flan-t5-large"))
 
 
 class PatternForm(forms.Form):

@@ -71,7 +71,7 @@ def listed_topic(topic: Topic) -> TopicWithScores:
 class ScoringModelForm(forms.Form):
     """Which model scores the topics."""
 
-    backend = forms.ChoiceField(label="Runs by")
+    backend = forms.ChoiceField(label="Kind of model")
     llm = forms.CharField(label="Model", max_length=200)
 
     def offer(self, collection: Collection) -> None:

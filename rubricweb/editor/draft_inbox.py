@@ -235,12 +235,12 @@ class DraftingForm(forms.Form):
 
     kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label="Draft")
     facet_id = forms.ChoiceField(required=False, label="Subtopic")
-    backend = forms.ChoiceField(choices=writer_choices, label="Written by")
+    backend = forms.ChoiceField(choices=writer_choices, label="Kind of model")
     llm = forms.CharField(
         label="Model",
         required=False,
         max_length=200,
-        help_text="A model that the worker can reach. Empty: the default.",
+        help_text="Empty: the default one of its kind.",
     )
 
     def options(self) -> drafting.DraftOptions:

@@ -42,7 +42,7 @@ RULES = {
     PanelRule.MAJORITY: "Majority: the most frequent rating",
     PanelRule.MEDIAN: "Median, of an even number the lower",
     PanelRule.WEIGHTS: "Weighted median, by weights learned from people's ratings",
-    PanelRule.FIRST: "One decides where it graded, elsewhere the median of the others",
+    PanelRule.FIRST: "One member decides; where it did not grade, the median of the others",
 }
 SHORT_RULES = {
     PanelRule.MAJORITY: "majority",
@@ -62,9 +62,9 @@ class PanelForm(forms.Form):
         initial=PanelRule.MAJORITY.value,
         widget=forms.RadioSelect,
     )
-    first = forms.ChoiceField(label="Who decides", required=False, help_text="For the last rule only.")
+    first = forms.ChoiceField(label="Deciding member", required=False, help_text="For the last rule only.")
     quorum = forms.IntegerField(
-        label="Votes needed",
+        label="Ratings needed",
         required=False,
         min_value=1,
         max_value=MOST_MEMBERS,
@@ -83,7 +83,7 @@ class PanelForm(forms.Form):
         chosen = self.cleaned_data
         if chosen.get("rule") == PanelRule.FIRST and (first := chosen.get("first")):
             if first not in chosen.get("members", ()):
-                raise forms.ValidationError("Who decides must be a member.")
+                raise forms.ValidationError("The deciding member must be ticked.")
             chosen["members"] = [first, *(pk for pk in chosen["members"] if pk != first)]
         return chosen
 

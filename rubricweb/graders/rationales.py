@@ -46,8 +46,10 @@ class CheckRationalesForm(forms.Form):
     sample = forms.IntegerField(
         label="How many, drawn at random", min_value=1, max_value=MOST_SAMPLED, initial=SAMPLE
     )
-    backend = forms.ChoiceField(label="Checked by")
-    llm = forms.CharField(label="Model", max_length=200, help_text="Best of another family than the grader.")
+    backend = forms.ChoiceField(label="Kind of model")
+    llm = forms.CharField(
+        label="Model", max_length=200, help_text="Best of another family than the grader's."
+    )
     longest_reply = forms.IntegerField(
         label="Longest reply, in tokens", min_value=1, max_value=LONGEST, initial=LONGEST_REPLY
     )

@@ -120,7 +120,7 @@ class BoardForm(ChipForm):
 class AskForm(forms.Form):
     """Which model is asked about which citations."""
 
-    backend = forms.ChoiceField(label="Runs by")
+    backend = forms.ChoiceField(label="Kind of model")
     llm = forms.CharField(label="Model", max_length=200)
     citations = forms.ChoiceField(label="Citations judged", choices=CITATIONS, initial=DEFAULT_CITATIONS)
     longest_reply = forms.IntegerField(

@@ -39,9 +39,9 @@ SHOWN_FAILURES, SHOWN_JOBS = 20, 5
 class JudgeForm(forms.Form):
     """Which model is asked about which pairs of answers."""
 
-    backend = forms.ChoiceField(label="Runs by")
+    backend = forms.ChoiceField(label="Kind of model")
     llm = forms.CharField(label="Model", max_length=200)
-    pairs = forms.ChoiceField(label="About", choices=JudgeJob.Pairs, initial=JudgeJob.Pairs.VOTED)
+    pairs = forms.ChoiceField(label="Pairs", choices=JudgeJob.Pairs, initial=JudgeJob.Pairs.VOTED)
     longest_reply = forms.IntegerField(
         label="Longest reply, in tokens",
         min_value=1,

@@ -106,7 +106,7 @@ def test_the_bank_page_shows_the_inbox_and_the_form(client_of, bank, topic, draf
     assert "Accept all (2)" in html
     assert "and the marked one" in html
     assert 'href="#drafting">Draft with a model</a>' in html[html.index("item-finder") :], "no menu hides it"
-    assert "This collection's grader, Lexical baseline (no model), cannot write drafts." in html
+    assert "This collection's grader, Word overlap (no model), cannot write drafts." in html
     assert "Draft with a model" not in markup(client_of(viewer).get(place("topic", bank, topic)))
 
 

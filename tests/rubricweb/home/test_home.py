@@ -26,7 +26,7 @@ def test_a_member_sees_size_role_and_progress(autumn, assessor, client_of):
     # 6 passages x 3 items; 7 cells of the example are blank.
     assert (shown.cells, shown.graded, shown.missing) == (18, 11, 7)
     html = markup(client_of(assessor).get("/"))
-    assert "61\u202f% graded: 11 of 18 pairs, by Lexical baseline (no model)" in html
+    assert "61\u202f% graded: 11 of 18 pairs, by Word overlap (no model)" in html
     assert "grade the 7 missing pairs" in html
 
 

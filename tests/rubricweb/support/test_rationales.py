@@ -160,7 +160,7 @@ def test_the_page_shows_a_price_before_and_shares_after(sea, owner, grader, judg
     assert "0 of 2" in client.get(job.get_absolute_url()).text
     work(job)
     page = " ".join(client.get(GRADERS).text.split())
-    assert "A claim not in the passage" in page
+    assert "With an unsupported claim" in page
     assert '33 % <span class="muted small">6 % to 79 %</span>' in page
     assert client.get(CHECK, chosen).text.count("Nothing is left to ask this model") == 1
     assert client.get(CHECK, chosen | {"grader": 0}).status_code == 422
