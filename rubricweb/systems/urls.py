@@ -12,5 +12,4 @@ urlpatterns = [
     path(f"{MADE}resume/", made.steer, {"verb": "resume"}, name="resume"),
     path(f"{MADE}cancel/", made.steer, {"verb": "cancel"}, name="cancel"),
     path(f"{MADE}rest/", made.steer, {"verb": "rest"}, name="make-rest"),
-    path(f"{MADE}limits/", made.limits, name="limits"),
 ]

@@ -190,7 +190,7 @@ def test_an_organizer_asks_from_the_page(collection, answers, owner, developer, 
     opened = client.get(response.url).content.decode()
     assert "as often as it may" in opened
     client.post(
-        reverse("arena:judge-limits", args=[collection.slug, job.pk]), {"most_calls": 20, "most_dollars": 1}
+        reverse("grades:limits", args=[collection.slug, "votes", job.pk]), {"most_calls": 20, "most_dollars": 1}
     )
     assert worked(job).state == Job.State.DONE
     opened = " ".join(client.get(response.url).content.decode().split())
