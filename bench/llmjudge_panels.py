@@ -5,7 +5,8 @@
 FOLDER has the files of LLMJudge: `graded.jsonl.gz` (grades by FLAN-T5-large) and `runs/`. The members of the
 panels are three ways to label a passage with that model: its highest grade over ten questions, and over ten
 nuggets, one call each, and one call for a direct label. *Escalated* takes the direct label, and asks about
-the questions only where it says 1 or 2 of 0 to 3. Weights are learned from judgments of topics in other folds.
+the questions only where it says 1 or 2 of 0 to 3. Weights are learned from judgments of topics in other
+folds.
 
 Printed of each: calls and input tokens a passage (a word is WORD_TOKENS, a prompt PROMPT_TOKENS, a passage at
 most MOST_WORDS words), kappa with people on *relevant* (judged 2 or 3), Kendall's tau with the board by
