@@ -21,7 +21,6 @@ from rubricweb.accounts.models import User
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.jobs import steering
 from rubricweb.jobs.limits import LimitsForm
 from rubricweb.jobs.models import Chunk
 from rubricweb.systems import actions, models
@@ -217,28 +216,12 @@ def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     return page_or_part(request, MAKE, context, part="job")
 
 
-DONE = {
-    "pause": "{} is paused.",
-    "resume": "{} has resumed.",
-    "cancel": "{} is cancelled. The model's replies are kept.",
-    "rest": "{} continues with the remaining topics.",
-}
-
-
 @require_POST
-def steer(request: HtmxRequest, slug: str, run_id: int, verb: str) -> HttpResponse:
-    """Pause, resume or cancel the job, or make the topics that it has left."""
+def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    """Make the topics that the job has left."""
     job = job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
-    if verb == "rest":
-        actions.make_rest(job, by=request.user)
-    else:
-        steering.steer(job, verb, by=request.user)
-    messages.info(request, DONE[verb].format(job.run))
-    return _after(request, slug, run_id)
-
-
-def _after(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    job = job_for(request.user, slug, run_id)
+    job = actions.make_rest(job, by=request.user)
+    messages.info(request, f"{job.run} continues with the remaining topics.")
     to = reverse("systems:made", args=[slug, run_id])
     return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
 
