@@ -20,6 +20,7 @@ from grading.generation.models import text_model
 from grading.graders import registry
 from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.replies import NoReply
+from grading.types import ErrorClass
 from rubricweb.core import audit, events
 from rubricweb.core.servers import model_server
 from rubricweb.jobs import counters, leases, queue, worker_state
@@ -89,10 +90,14 @@ def give_back_and_pause(lease: leases.Lease[Any], *, reason: str) -> None:
         pause_locked(job, reason=reason)
 
 
-def is_model_silent(lease: leases.Lease[Any], error: Exception) -> bool:
-    """Return whether a chunk's model gave no reply at the last attempt; others would fare the same."""
-    is_its_own = not isinstance(error, NoReply) or error.is_of_prompt
-    return isinstance(lease.work, Chunk) and not is_its_own and lease.attempt >= leases.MAX_ATTEMPTS
+def is_server_down(lease: leases.Lease[Any], error: Exception) -> bool:
+    """Return whether the model's server failed a chunk at its last attempt, as it would fail the others.
+
+    A timeout may be the chunk's own.
+    """
+    if not isinstance(error, NoReply) or error.is_of_prompt or error.error_class is ErrorClass.TIMEOUT:
+        return False
+    return isinstance(lease.work, Chunk) and lease.attempt >= leases.MAX_ATTEMPTS
 
 
 @transaction.atomic

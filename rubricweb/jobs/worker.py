@@ -97,7 +97,7 @@ def _attempt(lease: Lease[Any]) -> None:
             steering.stop_for_room(lease)
         elif has_lost_connection(error) or is_locked(error):
             leases.give_back(lease, queue_name=queue.queue_of(lease.work))
-        elif steering.is_model_silent(lease, error):
+        elif steering.is_server_down(lease, error):
             steering.give_back_and_pause(lease, reason=f"No reply from the model: {error}")
         elif lease.kind.is_retried:
             leases.retry(lease, error=message)

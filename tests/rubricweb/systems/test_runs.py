@@ -180,7 +180,7 @@ def test_a_topic_without_an_answer_fails_and_the_others_are_made(sea, owner, wri
     for _ in range(3):
         work(job)
     assert sorted(job.chunks.values_list("state", flat=True)) == ["done", "failed"]
-    assert job.error == "NoReply: the model refused: No."
+    assert job.error == "the model refused: No."
 
 
 def test_thinking_is_paid_for(sea, owner, writer, settings, monkeypatch):
