@@ -68,7 +68,8 @@ def test_a_panel_is_made_combined_and_measured(client_of, owner, rated, members)
     assert set(grades.values_list("revision", "passage", "rating")) <= set(first)  # two of three repeat it
     words = text(client.get(PAGE))
     measured = rated_votes(rated.made.collection, members).effective
-    assert f"Worth {measured.effective:.1f} independent judges" in words and ", not 3:" in words
+    assert f"Worth {measured.effective:.1f} independent judges" in words
+    assert ", not 3:" in words
     assert f"on {cells} pairs that people and all members rated" in words
     assert "as-people · LexicalBaseline 100% 1.00" in words
     address = re.search(r'href="([^"]+columns=grader-[^"]+)"', client.get(PAGE).content.decode())
