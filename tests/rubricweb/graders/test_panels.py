@@ -98,7 +98,7 @@ def test_weights_are_learned_cross_fitted_and_frozen(client_of, owner, rated, me
 def test_refusals_say_why(client_of, owner, assessor, rated, members):
     client = client_of(owner)
     assert "2 to 20 different graders" in text(formed(client, members[:1]))
-    assert "must be a member" in text(formed(client, members[:2], rule="first", first=str(members[2].pk)))
+    assert "must be ticked" in text(formed(client, members[:2], rule="first", first=str(members[2].pk)))
     assert client_of(assessor).post(FORM, {}).status_code == 403
     assert client.post(f"{PAGE}panels/{members[0].pk}/combine/").status_code == 404
 

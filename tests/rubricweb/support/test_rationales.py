@@ -162,7 +162,7 @@ def test_the_page_shows_a_price_before_and_shares_after(sea, owner, grader, judg
     page = " ".join(client.get(GRADERS).text.split())
     assert "With an unsupported claim" in page
     assert '33 % <span class="muted small">6 % to 79 %</span>' in page
-    assert client.get(CHECK, chosen).text.count("Nothing is left to ask this model") == 1
+    assert client.get(CHECK, chosen).text.count("Nothing to ask") == 1
     assert client.get(CHECK, chosen | {"grader": 0}).status_code == 422
 
 
