@@ -169,7 +169,7 @@ def _card(bank: Bank, start: Start | None = None) -> dict[str, object]:
     return {"start": start, "collection": bank.collection, "bank": bank, "can_edit": True}
 
 
-def _refused(request: HtmxRequest, bank: Bank, start: Start, limits: steering.LimitsForm) -> HttpResponse:
+def _refused(request: HtmxRequest, bank: Bank, start: Start, limits: LimitsForm) -> HttpResponse:
     """Show the limits that cannot be read: in the card, or without JavaScript as messages above it."""
     if not request.htmx:
         for name, problems in limits.errors.items():

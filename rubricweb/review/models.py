@@ -35,8 +35,9 @@ class FlagQuerySet(models.QuerySet[Any]):
         """Keep what was last resolved with a reason, by the event `decided`: problems that are none."""
         events = FlagEvent.objects.filter(flag=OuterRef("pk"), verb="resolved").order_by("-pk")
         decided, reason = (Subquery(events.values(name)[:1]) for name in ("pk", "text"))
-        flags = self.filter(resolved_at__isnull=False).annotate(decided=decided, reason=reason)
-        return flags.exclude(reason="")
+        resolved = self.filter(resolved_at__isnull=False).annotate(decided=decided, reason=reason)
+        flags: FlagQuerySet = resolved.exclude(reason="")
+        return flags
 
     def set_aside_of_items(self, topic: Topic) -> frozenset[tuple[str, int]]:
         """Return the kind and the wording of each problem of the topic's items that was set aside."""
