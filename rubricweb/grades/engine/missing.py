@@ -179,8 +179,8 @@ def asked_among(collection: Collection, config: GraderConfig, gaps: Iterable[Gap
     to_grade = _worded(_to_grade(config, items, {gap.topic_id for gap in cells}))
     pks = {topic_id: [each.revision_pk for each in wordings] for topic_id, wordings in to_grade.items()}
     masks = (gap.mask & np.isin(gap.revision_pks, pks.get(gap.topic_id, [])) for gap in cells)
-    asked = (replace(gap, mask=mask) for gap, mask in zip(cells, masks, strict=True))
-    return Missing(config, tuple(gap for gap in asked if gap.cells), frozenset())
+    gradable = (replace(gap, mask=mask) for gap, mask in zip(cells, masks, strict=True))
+    return Missing(config, tuple(gap for gap in gradable if gap.cells), frozenset())
 
 
 def missing_over(

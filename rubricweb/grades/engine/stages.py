@@ -262,8 +262,7 @@ def following(
         source = source_of(config)
         for job in extracting:
             if job.config == source:
-                asked = asked_among(collection, config, _cells_of([job]))
-                (left,) = left_to_start(collection, [asked])
+                (left,) = left_to_start(collection, [asked_among(collection, config, _cells_of([job]))])
                 if left.gaps:
                     yield job, left
 
