@@ -87,7 +87,7 @@ def test_an_answer_of_ours_has_every_key_that_is_needed():
     }
 
 
-SUPPORT = 'expected "2", "1", "0" or "-1"'
+SUPPORT = 'expected "2", "1", "0", "contradicts" or "-1"'
 REFUSED: dict[str, tuple[object, str]] = {
     **{
         f"support {support!r}": (
