@@ -23,8 +23,9 @@ TOPIC_KEYS = ("topic_id", "narrative_id", "qid", "query_id")
 RUN_KEYS = ("run_id", "runtag", "run")
 CONTRADICTION = "contradicts"
 """The word for the fourth label, which NIST's files do not have."""
-LABELS: Mapping[object, int] = {str(label): label for label in (MISSING, 0, 1, 2)} | {
-    CONTRADICTION: CONTRADICTS
+LABELS: Mapping[object, int] = {
+    **{str(label): label for label in (MISSING, 0, 1, 2)},
+    CONTRADICTION: CONTRADICTS,
 }
 """As files have them, in text: 2 full, 1 partial, 0 none, -1 not judged."""
 _EXPECTED = f'expected "2", "1", "0", "{CONTRADICTION}" or "-1"'
@@ -85,7 +86,7 @@ def read_labelled_answers(path: Path) -> Iterator[AnswerLabels]:
 def labelled_json(answer: AnswerLabels) -> JsonDict:
     """Return the answer as the object of a line: what was read, with the labels that the answer has now.
 
-    A contradiction is the word for it where the line that was read has it so, else 0, as NIST's files have it.
+    A contradiction is the word for it where the line that was read has it so, else 0, as NIST has it.
     """
     if not _has_places(answer.foreign, answer.labels):
         ids = {"topic_id": answer.query_id, "run_id": answer.run_tag}

@@ -1,9 +1,10 @@
 """Weighted precision and recall of an answer's citations, by four rules.
 
-Full support counts 1, partial support 0.5, none and contradicts 0. Precision is the credit of the sentences that have a
-judged citation, over their number; recall the same credit over the sentences of the answer, where one that
-cites nothing has 0. A sentence that cites something of which nothing is judged is in neither denominator.
-Contradicted is the share of the judged citations whose passage contradicts the sentence: less is better.
+Full support counts 1, partial support 0.5, none and contradicts 0. Precision is the credit of the sentences
+that have a judged citation, over their number; recall the same credit over the sentences of the answer, where
+one that cites nothing has 0. A sentence that cites something of which nothing is judged is in neither
+denominator. Contradicted is the share of the judged citations whose passage contradicts the sentence: less
+is better.
 
 `FIRST` is the official rule of TREC RAG 2024 and 2025 (Thakur et al. 2025, arXiv 2504.15205). `ALL` and
 `HARD` are those of the coordinators' code (castorini/RAGDoll, `support/metrics.py`). `POOLED` is ours.

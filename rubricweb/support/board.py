@@ -3,8 +3,8 @@
 As columns of a leaderboard the measures have names such as `support/precision`. `support/` is people where
 labels of theirs were imported, else the model that labelled last, or people where none did;
 `support-judge-7/` one model, `support-people/` people. What follows the score's name is the rule: none for
-the first citation of each sentence, `_all` for the mean of all, `_hard`, `_pooled`. `contradicted` is the share
-of labelled citations whose passage says the opposite; less is better.
+the first citation of each sentence, `_all` for the mean of all, `_hard`, `_pooled`. `contradicted` is the
+share of labelled citations whose passage says the opposite; less is better.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def score_table(
     """Return the scores of this name, shape (runs, topics), in the order of these keys.
 
     NaN for topics on which no run has a score, for runs without any, and for answers whose score is unknown.
-    A run that has scores and does not answer a topic has 0 there, or NaN, as `counting` says; of contradicted,
-    where 0 is best, always NaN.
+    A run that has scores and does not answer a topic has 0 there, or NaN, as `counting` says; of
+    contradicted, where 0 is best, always NaN.
     """
     table = np.full((len(runs), len(topics)), np.nan)
     unanswered = np.ones(table.shape, dtype=np.bool_)

@@ -121,7 +121,8 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
             run_id,
             names[run_id],
             int(precision.n_rated[row]),
-            *(_mean(found[name], row, n_topics[name]) for name in NAMES),
+            _mean(precision, row, n_topics["precision"]),
+            _mean(found["recall"], row, n_topics["recall"]),
             _mean(found[CONTRADICTED], row, n_topics[CONTRADICTED]) if CONTRADICTED in found else None,
         )
         for row, run_id in enumerate(runs)

@@ -83,7 +83,7 @@ class LabelledAnswer(models.Model):
     after_prediction_of = models.CharField(max_length=200, blank=True)
     """The model whose labels people corrected; empty where they labelled from scratch."""
     labels = models.JSONField()
-    """By sentence and citation: 2, 1, 0, -5 for contradicts, -1 without one, -2 failed; as far as the file goes."""
+    """By sentence and citation, as far as the file goes: a `Support`, -1 for none, -2 where it failed."""
     foreign = models.JSONField(default=dict)
     """The object of the file as it was read."""
 
