@@ -231,20 +231,11 @@ def plain(sea, assessor, cite) -> SupportRater:
     return BY_PEOPLE
 
 
+ENDS = ("low", "high", "rank_best", "rank_worst")
 PLAIN_BOARD = [
     "run_tag",
-    "precision",
-    "precision_low",
-    "precision_high",
-    "precision_rank_best",
-    "precision_rank_worst",
-    "recall",
-    "recall_low",
-    "recall_high",
-    "recall_rank_best",
-    "recall_rank_worst",
-    "labelled",
-    "missing",
+    *(column for name in ("precision", "recall") for column in (name, *(f"{name}_{end}" for end in ENDS))),
+    *("labelled", "missing"),
 ]
 PLAIN_SCORES = """\
 beta s1 support_precision 0.5
