@@ -272,3 +272,12 @@ def test_a_script_is_told_which_labels_there_are(sea, owner, assessor, cite, cli
     assert (refused.status_code, "-5, expected 2, 1, 0" in refused.content.decode()) == (400, True)
     switch(sea, owner)
     assert client.post(address, body, content_type="application/json").json()["label"] == -5
+
+
+def test_a_script_sees_the_label_that_people_see_first(sea, owner, assessor, cite, client_of):
+    judge = SupportJudge.objects.create(collection=sea, backend="x", llm="m", prompt_id=STANCE_PROMPT_ID)
+    SupportLabel.objects.create(judge=judge, label=Support.CONTRADICTS, **cite("s1", MOON, "d1")._asdict())
+    actions.choose(sea, citations=JudgedCitations.FIRST, sample=None, shown_judge=judge, by=owner)
+    cards = client_of(assessor).get("/api/v1/collections/autumn/support/next/").json()
+    shown = {card["sentence"]: (card["shown_judge"], card["shown_label"]) for card in cards}
+    assert shown == {MOON: (judge.pk, -5), SUN: (None, None), BREAD: (None, None)}
