@@ -140,8 +140,8 @@ def again_id(prompt_id: str) -> str:
 
 def knows_contradiction(prompt_id: str) -> bool:
     """Return whether a reply to the prompt of this id may name a contradiction; False for an unknown one."""
-    known = {prompt.prompt_id: prompt for prompt in known_prompts()}
-    return prompt_id in known and CONTRADICTS in dict(known[prompt_id].labels).values()
+    by_id = {prompt.prompt_id: prompt for prompt in known_prompts()}
+    return prompt_id in by_id and CONTRADICTS in dict(by_id[prompt_id].labels).values()
 
 
 def label_of(reply: str, prompt: ChatPrompt) -> Support | None:

@@ -106,24 +106,23 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         _credits(citations, by_sample, rule.credit, unknown=np.nan),
         np.full(len(citations), max(len(sample), 1) / len(order)),
     )
-    found = {name: linear_estimate(replace(units, weights=weights[name])) for name in NAMES}
+    estimated = {name: linear_estimate(replace(units, weights=weights[name])) for name in NAMES}
     if chosen.contradicts or Support.CONTRADICTS in by_sample.values():
-        contradictions = replace(
-            units,
-            weights=weights[CONTRADICTED],
-            grader=_credits(citations, by_model, _is_contradiction, unknown=0.0),
-            human=_credits(citations, by_sample, _is_contradiction, unknown=np.nan),
-        )
-        found[CONTRADICTED] = linear_estimate(contradictions)
-    precision = found["precision"]
+        by_grader = _credits(citations, by_model, _contradicted, unknown=0.0)
+        human = _credits(citations, by_sample, _contradicted, unknown=np.nan)
+        contradicted = replace(units, weights=weights[CONTRADICTED], grader=by_grader, human=human)
+        estimated[CONTRADICTED] = linear_estimate(contradicted)
+    precision = estimated["precision"]
     rows = [
         EstimatedRun(
             run_id,
             names[run_id],
             int(precision.n_rated[row]),
             _mean(precision, row, n_topics["precision"]),
-            _mean(found["recall"], row, n_topics["recall"]),
-            _mean(found[CONTRADICTED], row, n_topics[CONTRADICTED]) if CONTRADICTED in found else None,
+            _mean(estimated["recall"], row, n_topics["recall"]),
+            _mean(estimated[CONTRADICTED], row, n_topics[CONTRADICTED])
+            if CONTRADICTED in estimated
+            else None,
         )
         for row, run_id in enumerate(runs)
         if not np.isnan(precision.value[row])
@@ -140,7 +139,7 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         round(chance * len(order)),
         half_width,
         rule is not SupportRule.POOLED,
-        CONTRADICTED in found,
+        CONTRADICTED in estimated,
     )
 
 
@@ -200,7 +199,7 @@ def _credits(
     return np.array([credit(label) if is_label(label) else unknown for label in labels_of])
 
 
-def _is_contradiction(label: int) -> float:
+def _contradicted(label: int) -> float:
     return float(label == Support.CONTRADICTS)
 
 
