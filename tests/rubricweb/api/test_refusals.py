@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 ALL = "/api/v1/collections/"
 ONE = f"{ALL}{{slug}}/"
 STEERED = {"banks/": "pause", "campaigns/": "close", "submissions/": "withdraw"} | dict.fromkeys(
-    ("jobs/", "made-runs/", "steps/"), "pause"
+    ("jobs/", "made-runs/", "steps/", "arena/judging/"), "pause"
 )
 
 
@@ -99,7 +99,7 @@ NEEDED = {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
         "* invitations/*", "* webhooks/*", "* calls/*", "* submissions/*", "get arena/battles/",
         "post retrieve/", "post generate/", "post rerank/", "* steps/*", "post made-runs/*",
-        "get graders/rationales/",
+        "get graders/rationales/", "* graders/panels/*", "* arena/judging/*",
     },
 }  # fmt: skip
 """By the least role that may: methods and places. The last role with a pattern that fits is it."""

@@ -225,7 +225,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
     known["corpus:attributes-limits job_id"] = pk(collection.attribute_jobs)
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
-    known["arena:judge-limits job_id"] = pk(collection.judge_jobs)
+    known["arena:judge-limits job_id"] = known["judge_job_id"] = pk(collection.judge_jobs)
     return known | {"grades:steer job_id": supported}
 
 
