@@ -122,8 +122,8 @@ def expected(operation: Operation, role: Role) -> str:
 
 
 def told(operation: Operation, status: int, wanted: str) -> str:
-    """What the answer says; of a file that the world has not, what was to be said of it."""
-    if status == 404 and wanted == "let in" and operation.path.endswith("/file/"):
+    """What the answer says; of a file or panel that the world has not, what was to be said of it."""
+    if status == 404 and wanted == "let in" and operation.path.endswith(("/file/", "/combine/")):
         return wanted
     return {403: "forbidden", 404: "nothing there"}.get(status, "let in")
 
