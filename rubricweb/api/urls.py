@@ -8,6 +8,7 @@ from rubricweb.api.resources import (
     arena,
     assessment,
     banks,
+    chosen_grader,
     corpus,
     drafts,
     grades,
@@ -69,6 +70,7 @@ urlpatterns = [
     path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
     path(f"{ONE}graders/", grades.Graders.as_view(), name="graders"),
     path(f"{ONE}graders/rationales/", grades.Rationales.as_view(), name="rationales"),
+    path(f"{ONE}graders/chosen/", chosen_grader.ChosenGrader.as_view(), name="chosen-grader"),
     path(f"{ONE}graders/panels/", panels.Panels.as_view(), name="panels"),
     path(
         f"{ONE}graders/panels/<int:panel_id>/combine/", panels.PanelCombining.as_view(), name="panel-combine"

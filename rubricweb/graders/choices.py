@@ -169,7 +169,7 @@ def is_here(llm: str) -> bool:
     try:
         if gguf_file(llm) is not None or Path(llm).expanduser().exists():
             return True
-    except GraderUnavailable:
+    except (GraderUnavailable, OSError, RuntimeError):  # RuntimeError: "~name" of nobody here
         return False
     if not OF_A_HUB.fullmatch(llm) or find_spec("huggingface_hub") is None:
         return False

@@ -1,4 +1,4 @@
-"""Panels of graders, and votes of models in the arena, as a script has them made."""
+"""The grader, panels of graders, and votes of models in the arena, as a script has them made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from rubricweb.arena.models import JudgeJob
 from rubricweb.grades.configs import config_for
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.panel_making import panels_of
 from rubricweb.grades.store import GradeRow, save_grades
@@ -15,7 +16,7 @@ from tests.rubricweb.api.conftest import AT
 from tests.worked import worked
 
 pytestmark = pytest.mark.django_db
-PANELS, JUDGING = f"{AT}graders/panels/", f"{AT}arena/judging/"
+CHOSEN, PANELS, JUDGING = (f"{AT}graders/chosen/", f"{AT}graders/panels/", f"{AT}arena/judging/")
 
 
 def test_a_script_makes_a_panel_lists_it_and_combines_again(collection, owner, developer, script_of):
@@ -78,3 +79,32 @@ def test_a_script_prices_starts_and_steers_a_model_that_votes(bank, owner, devel
     odd = script.post(f"{JUDGING}plan/", scope | {"backend": "lexical"}, format="json")
     assert odd.status_code == 400
     assert script_of(developer).post(JUDGING, limited, format="json").status_code == 403
+
+
+def test_a_script_chooses_the_grader_with_exemplars(bank, owner, developer, assessor, script_of):
+    script, body = script_of(owner), {"backend": "hf_causal", "llm": "owner/model"}
+    before = script.get(CHOSEN).json()
+    shown = body | {"options": {"exemplars": "2"}, "prompts": ["QuestionSelfRatedPromptWithReminder"]}
+    early = script.put(CHOSEN, shown, format="json")
+    assert (early.status_code, "people rated alike" in early.content.decode()) == (400, True)
+    for item in bank.items.all():
+        passage = item.topic.pool.first().passage_id
+        rate_cell(Cell(item.topic_id, item.revision_id, passage), rating=3, by=assessor, seen=0)
+    plain = script.put(CHOSEN, body, format="json").json()
+    chosen = script.put(CHOSEN, shown, format="json").json()
+    assert chosen == script.get(CHOSEN).json() != before
+    assert (chosen["llm"], chosen["options"]) == ("owner/model", {"exemplars": 2})
+    events = {row["event"] for row in script.get(f"{AT}ratings/").json()["items"]}
+    assert set(chosen["exemplars"]) <= events
+    assert len(chosen["exemplars"]) == 2
+    assert not set(chosen["graders"]) & set(plain["graders"])
+    assert (plain["exemplars"], plain["options"]) == ([], {})
+    odd = [
+        body | {"backend": "panel"},
+        body | {"options": {"exemplar": "2"}},
+        body | {"options": {"exemplars": "99"}},
+        body | {"prompts": ["none"]},
+        body | {"llm": "~nobody/here"},
+    ]
+    assert [script.put(CHOSEN, one, format="json").status_code for one in odd] == [400] * 5
+    assert script_of(developer).put(CHOSEN, body, format="json").status_code == 403

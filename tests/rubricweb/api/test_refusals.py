@@ -99,7 +99,7 @@ NEEDED = {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
         "* invitations/*", "* webhooks/*", "* calls/*", "* submissions/*", "get arena/battles/",
         "post retrieve/", "post generate/", "post rerank/", "* steps/*", "post made-runs/*",
-        "get graders/rationales/", "* graders/panels/*", "* arena/judging/*",
+        "get graders/rationales/", "* graders/panels/*", "* graders/chosen/", "* arena/judging/*",
     },
 }  # fmt: skip
 """By the least role that may: methods and places. The last role with a pattern that fits is it."""

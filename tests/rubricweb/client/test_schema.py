@@ -17,13 +17,14 @@ from rubricweb.client.core import Rows
 WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
-        arena-battles arena-board arena-votes calibration-card calibration-cards calls draft-job
-        draft-jobs events flag graded invitations judge-job judge-jobs made-run made-runs
-        members rationales step submission-file
+        arena-battles arena-board arena-votes calibration-card calibration-cards calls
+        chosen-grader draft-job draft-jobs events flag graded invitations judge-job judge-jobs made-run
+        made-runs members rationales step submission-file
         support-answer-labels support-labels support-model-labels support-next webhook
         webhook-messages webhooks
     """,
     "PATCH": "draft-job judge-job webhook",
+    "PUT": "chosen-grader",
     "POST": """
         calibration-cards campaign-plan campaign-steer campaigns draft-job-steer draft-jobs
         draft-plan flag-events flags generate invitations judge-job-steer judge-jobs judge-plan
