@@ -254,8 +254,8 @@ def pairs(dry_run: DryRun) -> list[types.CellToGrade]:
     """Return what the grader is asked. Raises GraderUnavailable where its exemplars have changed."""
     sample, spec = sample_of_dry_run(dry_run), spec_of(dry_run)
     slots = exemplar_slots(spec)
-    asked = pairs_of(sample, dry_run.prompt, spec) if sample else []
-    return [replace(pair, exemplars=fitting(slots, pair)) for pair in asked]
+    plain = pairs_of(sample, dry_run.prompt, spec) if sample else []
+    return [replace(pair, exemplars=fitting(slots, pair)) for pair in plain]
 
 
 def results(dry_run: DryRun) -> list[DryRunReply]:

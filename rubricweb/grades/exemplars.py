@@ -205,12 +205,11 @@ def shown_with_exemplars(grade: Grade, pair: types.CellToGrade) -> types.CellToG
 
 def exemplar_cells(configs: Iterable[GraderConfig | None]) -> set[NamedCell]:
     """Return the cells that are exemplars of these graders, or of members of a panel among them."""
-    asked: list[Any] = [config for config in configs if config]
-    asked += [
-        member for config in asked if panels.is_panel(config) for member in panels.panel_members(config)
-    ]
+    graders = [config for config in configs if config]
+    formed = [config for config in graders if panels.is_panel(config)]
+    graders += [member for config in formed for member in panels.panel_members(config)]
     cells: set[NamedCell] = set()
-    for config in asked:
+    for config in graders:
         if EXEMPLAR_EVENTS in config.options:
             rows = _rows(names_in(spec_of(config).options))
             cells |= set(rows.values_list("topic__query_id", "revision__uid", "passage__doc_id"))

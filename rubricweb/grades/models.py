@@ -160,8 +160,7 @@ def _word(value: Value) -> str:
 @lru_cache(maxsize=1_000)
 def _asker(fingerprint: str) -> tuple[str, str]:
     """Return back-end and model as a fingerprint has them for ever."""
-    source = GraderConfig.objects.only("backend", "llm").get(fingerprint=fingerprint)
-    return source.backend, source.llm
+    return GraderConfig.objects.values_list("backend", "llm").get(fingerprint=fingerprint)
 
 
 class GradingJob(Job):

@@ -86,8 +86,8 @@ def _form(collection: Collection, fields: Row) -> GraderChoiceForm:
     fitting = [card for card in cards() if fields["backend"] in card.backends]
     card = next((card for card in fitting if fields["llm"] == card.llm), fitting[-1] if fitting else None)
     if card is None:
-        known = ", ".join(dict.fromkeys(name for card in cards() for name in card.backends))
-        raise serializers.ValidationError({"backend": [f"{fields['backend']} is none of {known}."]})
+        names = ", ".join(dict.fromkeys(name for card in cards() for name in card.backends))
+        raise serializers.ValidationError({"backend": [f"{fields['backend']} is none of {names}."]})
     try:
         refuse_unknown(fields["backend"], fields["options"], registry.BACKENDS[fields["backend"]].options)
     except BadOption as error:

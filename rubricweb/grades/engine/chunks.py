@@ -75,9 +75,9 @@ def with_call(grade: Grade, alone: types.CellToGrade) -> types.CellToGrade | Non
     None where the prompt is not known any more, since another grade of the call was replaced or an exemplar
     changed, or where the reader may not see all of it.
     """
-    shown = exemplars.shown_with_exemplars(grade, alone)
-    if shown is None or grade.call_items is None or grade.call_place is None:
-        return shown
+    whole = exemplars.shown_with_exemplars(grade, alone)
+    if whole is None or grade.call_items is None or grade.call_place is None:
+        return whole
     size = configs.spec_of(grade.config).prompt.items_a_call
     first = (grade.call_place - 1) // size * size + 1
     of_call = Grade.objects.by(grade.config).filter(
@@ -91,7 +91,7 @@ def with_call(grade: Grade, alone: types.CellToGrade) -> types.CellToGrade | Non
     revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk(order)
     if len(revisions) != grade.call_items:
         return None
-    return replace(shown, items=tuple(item(revisions[pk], alone.item.kind) for pk in order))
+    return replace(whole, items=tuple(item(revisions[pk], alone.item.kind) for pk in order))
 
 
 def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
