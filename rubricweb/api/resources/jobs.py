@@ -33,6 +33,7 @@ from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import over_limit
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import steering
+from rubricweb.jobs.limits import MOST_CALLS
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
 
@@ -53,7 +54,7 @@ class CostLimits(serializers.Serializer[Any]):
 class JobLimits(serializers.Serializer[Any]):
     """The limits at which the job pauses."""
 
-    most_calls = serializers.IntegerField(min_value=1, max_value=steering.MOST_CALLS)
+    most_calls = serializers.IntegerField(min_value=1, max_value=MOST_CALLS)
     most_dollars = serializers.FloatField(
         min_value=0, required=False, allow_null=True, default=None, help_text="Null for no limit."
     )

@@ -21,7 +21,7 @@ from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, Row, require_valid
 from rubricweb.api.resources.jobs import PAUSABLE, JobLimits, PriceDocument, ProgressDocument, limits_of
 from rubricweb.arena.judges import actions
-from rubricweb.arena.judges.kind import measured_rate, price
+from rubricweb.arena.judges.kind import LISTING, price
 from rubricweb.arena.judges.views import LONGEST, JudgeForm
 from rubricweb.arena.judges.votes import ORDERS
 from rubricweb.arena.models import JudgeJob
@@ -159,5 +159,5 @@ def _asking(collection: Collection, fields: Row) -> actions.JudgeRequest:
 
 
 def _document(job: JudgeJob) -> Row:
-    [progress] = progress_of([job], measured_rate)
+    [progress] = progress_of([job], LISTING.rate)
     return {**JudgeJobSerializer(job).data, "progress": ProgressDocument(progress).data}
