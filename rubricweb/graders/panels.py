@@ -146,7 +146,8 @@ def panels_context(collection: Collection) -> Context:
     }
 
 
-def _candidates(collection: Collection) -> tuple[Rater, ...]:
+def panel_candidates(collection: Collection) -> tuple[Rater, ...]:
+    """Return the graders that can be members of a panel: those that rated items or labelled passages here."""
     fitting = (Purpose.RATE, Purpose.DIRECT)
     return tuple(
         rater
@@ -227,7 +228,7 @@ def _check_address(collection: Collection, config: GraderConfig) -> str:
 def new_panel_form(collection: Collection, submitted: Any = None) -> PanelForm:
     """Return the form of a panel of those who graded here."""
     form = PanelForm(submitted)
-    form.offer(_candidates(collection))
+    form.offer(panel_candidates(collection))
     return form
 
 
