@@ -3,7 +3,8 @@
 A passage is known by its text and shared by runs, so that what comes before it is not one thing. A passage in
 context is therefore one of its own, whose text has both parts (`grading.in_context`), in no pool: boards and
 qrels do not change. Equal ones are the same passage and are paid once. The first passage of an answer has
-nothing before it: it is the passage alone, with its grade.
+nothing before it: it is the passage alone, with its grade. A response that was graded as a whole is cut into
+sentences, which are in no pool either.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from grading.graders import registry
 from grading.graders.base import PROMPT, GraderSpec
 from grading.in_context import InContext, in_context, parts_of, prompt_in_context
 from grading.prompts import as_options
+from grading.segmentation import PassagesOf, response_passages, sentences_of
 from grading.types import FAILED, MISSING, GradeMatrix
 from rubricweb.banks.models import ItemQuerySet
-from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, rankings_of, restamped
 from rubricweb.grades.configs import config_draft, spec_of
@@ -33,8 +34,8 @@ from rubricweb.grades.models import GraderConfig
 CACHED = 8
 AT_ONCE = 500
 READ_AT_ONCE = 100
-CUT = (Response.PassagesOf.SENTENCE, Response.PassagesOf.PARAGRAPH)
-"""The responses that have several passages."""
+PASSAGES_OF = {PassagesOf.PARAGRAPH: PassagesOf.PARAGRAPH}
+"""What a passage is of responses by what became one at the import; a sentence of all others."""
 Ranked = dict[int, dict[int, tuple[str, ...]]]
 """Doc ids in context, by topic and run."""
 
@@ -82,6 +83,7 @@ def _derived(stamp: int, runs: tuple[int, ...], topics: tuple[int, ...], words: 
         ids = {each.doc_id: each for each in passages}
         ranked.setdefault(response.topic_id, {})[response.run_id] = tuple(ids)
         isolated |= {doc_id: each.isolated_id for doc_id, each in ids.items()}
+        chars |= {each.isolated_id: len(each.text) for each in passages}
         chars |= {doc_id: len(each.whole) for doc_id, each in ids.items()}
     return _Derived(ranked, isolated, chars)
 
@@ -89,50 +91,66 @@ def _derived(stamp: int, runs: tuple[int, ...], topics: tuple[int, ...], words: 
 def _read(
     runs: Iterable[int], topics: Iterable[int], words: int
 ) -> Iterator[tuple[Response, list[InContext]]]:
-    rows = Response.objects.filter(run__in=list(runs), topic__in=list(topics), passages_of__in=CUT)
+    rows = Response.objects.filter(run__in=list(runs), topic__in=list(topics))
     fields = rows.only("run_id", "topic_id", "sentences", "passages_of").order_by("topic_id", "run_id")
     for response in fields.iterator(chunk_size=READ_AT_ONCE):
-        texts = (passage.text for passage in convert.response_passages(response, ()))
-        yield response, list(in_context(list(dict.fromkeys(texts)), words))
+        texts = [sentence["text"] for sentence in response.sentences]
+        if response.is_one_text:
+            texts = sentences_of(texts[0])
+        kind = PASSAGES_OF.get(PassagesOf(response.passages_of), PassagesOf.SENTENCE)
+        passages = dict.fromkeys(passage.text for passage in response_passages(texts, kind))
+        yield response, list(in_context(list(passages), words))
 
 
 @dataclass(frozen=True, eq=False)
 class AnswersInContext:
-    """The answers of the runs of a pool; runs without an answer cut into passages are left out."""
+    """The answers of the runs of a pool; runs without an answer are left out."""
 
     collection: Collection
-    base: CollectionPool
-    """The runs with their passages alone."""
+    runs: CollectionPool
     words: int
 
     @cached_property
     def _derived(self) -> _Derived:
-        topics = tuple(topic.topic_id for topic in self.base.topics)
-        return _derived(self.base.stamp, self.base.run_pks, topics, self.words)
+        topics = tuple(topic.topic_id for topic in self.runs.topics)
+        return _derived(self.runs.stamp, self.runs.run_pks, topics, self.words)
 
     @cached_property
     def pool(self) -> CollectionPool:
         """Return the hypothetical pool of passages in context; what is not stored has a negative key."""
-        answering = {run for by_run in self._derived.ranked.values() for run in by_run}
-        pairs = zip(self.base.run_pks, self.base.run_tags, strict=True)
-        runs = {pk: tag for pk, tag in pairs if pk in answering}
-        keys = self._keys
-        topics = [self._topic(topic, tuple(runs), keys) for topic in self.base.topics]
-        n_stored = sum(key > 0 for key in keys.values())
-        stamp = restamped(self.base.stamp, "in context", self.words, n_stored)
-        return CollectionPool(self.base.collection_id, stamp, (*runs.values(),), (*runs,), (*topics,))
+        return self._pool({doc_id: doc_id for doc_id in self._derived.isolated})
 
-    def _topic(self, topic: TopicPool, runs: tuple[int, ...], keys: Mapping[str, int]) -> TopicPool:
-        by_run = self._derived.ranked.get(topic.topic_id, {})
-        ranks = [by_run.get(run) for run in runs]
-        ids = tuple(dict.fromkeys(doc_id for of_run in ranks for doc_id in of_run or ()))
-        scores = [None if ids is None else tuple(map(float, range(len(ids), 0, -1))) for ids in ranks]
-        pks = tuple(keys[doc_id] for doc_id in ids)
-        return TopicPool(topic.topic_id, topic.query_id, pks, ids, rankings_of(ids, ranks, scores))
+    @cached_property
+    def alone(self) -> CollectionPool:
+        """Return the pool of the same passages alone."""
+        return self._pool(self._derived.isolated)
+
+    def _pool(self, ids: Mapping[str, str]) -> CollectionPool:
+        """Return the pool of what the ids in context stand for."""
+        answering = {run for by_run in self._derived.ranked.values() for run in by_run}
+        pairs = zip(self.runs.run_pks, self.runs.run_tags, strict=True)
+        runs = {pk: tag for pk, tag in pairs if pk in answering}
+        topics = []
+        for topic in self.runs.topics:
+            by_run = self._derived.ranked.get(topic.topic_id, {})
+            ranks = [
+                None if run not in by_run else tuple(dict.fromkeys(ids[doc_id] for doc_id in by_run[run]))
+                for run in runs
+            ]
+            listed = tuple(dict.fromkeys(doc_id for of_run in ranks for doc_id in of_run or ()))
+            scores = [
+                None if of_run is None else tuple(map(float, range(len(of_run), 0, -1))) for of_run in ranks
+            ]
+            pks = tuple(self._keys[doc_id] for doc_id in listed)
+            ranked = rankings_of(listed, ranks, scores)
+            topics.append(TopicPool(topic.topic_id, topic.query_id, pks, listed, ranked))
+        n_stored = sum(key > 0 for key in self._keys.values())
+        stamp = restamped(self.runs.stamp, "in context", self.words, ids is self._derived.isolated, n_stored)
+        return CollectionPool(self.runs.collection_id, stamp, (*runs.values(),), (*runs,), (*topics,))
 
     @cached_property
     def _keys(self) -> dict[str, int]:
-        ids = list(self._derived.isolated)
+        ids = list(self._derived.chars)
         keys = {doc_id: -number for number, doc_id in enumerate(ids, 1)}
         for first in range(0, len(ids), AT_ONCE):
             rows = Passage.objects.filter(collection=self.collection, doc_id__in=ids[first : first + AT_ONCE])
@@ -143,52 +161,45 @@ class AnswersInContext:
         """Return whether nothing comes before the passage."""
         return self._derived.isolated[doc_id] == doc_id
 
+    def rows_alone(self, topic_id: int) -> tuple[int, ...]:
+        """Return the rows in `alone` of the topic's passages in context."""
+        row_of = self.alone.by_topic[topic_id].row_of
+        return tuple(
+            row_of[self._derived.isolated[doc_id]] for doc_id in self.pool.by_topic[topic_id].doc_ids
+        )
+
     def plan(self, config: GraderConfig, items: ItemQuerySet) -> Stages:
         """Return the missing pairs of both sides: passages in context, and alone.
 
         Raises CannotGradeInContext.
         """
         beside = config_in_context(config)
-        pools = {config: self._alone(), beside: self._with_context()}
+        pools = {config: self.alone, beside: self._with_context()}
+        chars = {self._keys[doc_id]: n_chars for doc_id, n_chars in self._derived.chars.items()}
 
         def find(configs: Iterable[GraderConfig]) -> list[Missing]:
             return [
-                replace(missing, chars=self._chars if asked == beside else {})
+                replace(missing, chars=chars)
                 for asked in configs
                 for missing in missing_over(self.collection, [asked], pools[asked], items)
             ]
 
         return staged(self.collection, (config, beside), find)
 
-    @cached_property
-    def _chars(self) -> dict[int, int]:
-        return {self._keys[doc_id]: n_chars for doc_id, n_chars in self._derived.chars.items()}
-
     def _with_context(self) -> CollectionPool:
-        return replace(self.pool, topics=tuple(map(self._less, self.pool.topics)))
-
-    def _less(self, topic: TopicPool) -> TopicPool:
-        """Return the topic without passages that nothing comes before."""
-        kept = [row for row, doc_id in enumerate(topic.doc_ids) if not self.is_alone(doc_id)]
-        return topic.keeping(np.array(kept, dtype=np.intp))
-
-    def _alone(self) -> CollectionPool:
-        """Return the pool of the same passages alone, as far as they are in the runs' own pool."""
+        """Return the pool without passages that nothing comes before."""
         topics = []
-        for topic, own in zip(self.pool.topics, self.base.topics, strict=True):
-            rows = sorted({row for row in self.rows_alone(topic, own) if row >= 0})
-            topics.append(own.keeping(np.array(rows, dtype=np.intp)))
-        return replace(self.base, topics=tuple(topics))
-
-    def rows_alone(self, topic: TopicPool, own: TopicPool) -> tuple[int, ...]:
-        """Return the row of each passage alone in the runs' own pool; -1 for one that is not in it."""
-        return tuple(own.row_of.get(self._derived.isolated[doc_id], -1) for doc_id in topic.doc_ids)
+        for topic in self.pool.topics:
+            kept = [row for row, doc_id in enumerate(topic.doc_ids) if not self.is_alone(doc_id)]
+            topics.append(topic.keeping(np.array(kept, dtype=np.intp)))
+        return replace(self.pool, topics=tuple(topics))
 
     def store(self) -> AnswersInContext:
-        """Store the passages in context, in no pool, and return the same answers with their keys."""
+        """Store the passages, new ones in no pool, and return the same answers with their keys."""
         new: dict[str, str] = {}
-        for _, passages in _read(self.base.run_pks, self.base.by_topic, self.words):
-            new |= {each.doc_id: each.whole for each in passages if each.before}
+        for _, passages in _read(self.runs.run_pks, self.runs.by_topic, self.words):
+            for each in passages:
+                new |= {each.isolated_id: each.text, each.doc_id: each.whole}
             if len(new) >= AT_ONCE:
                 self._write(new)
                 new = {}
@@ -204,14 +215,14 @@ class AnswersInContext:
     ) -> tuple[dict[int, TopicGrades], dict[int, TopicGrades]]:
         """Return the grades of the passages alone and in context over `pool`, by topic.
 
-        `alone` has the grades over the runs' own pool, `beside` those of the prompt in context over `pool`. A
-        pair counts only where both sides have a grade, so that the sides differ by the context alone.
+        The arguments are the grades over `alone`, and those of the prompt in context over `pool`. A pair
+        counts only where both sides have a grade, so that the sides differ by the context alone.
         """
         pairs = {
             topic.topic_id: _both(
                 alone[topic.topic_id],
                 beside[topic.topic_id],
-                self.rows_alone(topic, self.base.by_topic[topic.topic_id]),
+                self.rows_alone(topic.topic_id),
                 tuple(map(self.is_alone, topic.doc_ids)),
             )
             for topic in self.pool.topics
@@ -224,9 +235,7 @@ def _both(
     alone: TopicGrades, beside: TopicGrades, rows: tuple[int, ...], are_alone: tuple[bool, ...]
 ) -> tuple[TopicGrades, TopicGrades]:
     uids = tuple(dict.fromkeys((*alone.matrix.item_ids, *beside.matrix.item_ids)))
-    of_pool = alone.matrix.columns(uids).outcomes
-    padded = np.vstack([of_pool, np.full((1, len(uids)), MISSING, dtype=np.int8)])
-    before = padded[np.array(rows, dtype=np.intp)]
+    before = alone.matrix.columns(uids).outcomes[np.array(rows, dtype=np.intp)]
     is_first = np.array(are_alone, dtype=np.bool_)[:, np.newaxis]
     after = np.where(is_first, before, beside.matrix.columns(uids).outcomes)
     lacks = np.isin(before, (MISSING, FAILED)) | np.isin(after, (MISSING, FAILED))
@@ -244,10 +253,8 @@ class Occurrence:
 
 
 def occurrences(collection: Collection, topic_id: int, passage: Passage) -> list[Occurrence]:
-    """Return where accepted runs say the passage in its context, whatever the limit of words was."""
-    parts = parts_of(passage.text)
-    if parts is None:
-        return []
+    """Return where accepted runs say the passage, in its context where it has one."""
+    parts = parts_of(passage.text) or InContext("", passage.text)
     runs = collection.runs.accepted().values_list("pk", flat=True)
     return [
         Occurrence(response.run_id, rank)

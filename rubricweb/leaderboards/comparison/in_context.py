@@ -92,13 +92,13 @@ class Contexts:
     def sides(self) -> tuple[ScoredBoard, ScoredBoard]:
         """Return the board alone and in context, of the runs with answers."""
         pool, spec = self.answers.pool, self.base.spec
+        alone = ratings_by(spec.source, spec.config, self.answers.alone)
         beside = ratings_by(spec.source, config_in_context(spec.config), pool)
         pair = (
-            Basis(spec, pool, grades, self.base.topic_items)
-            for grades in self.answers.sides(self.base.grades, beside)
+            Basis(spec, pool, grades, self.base.topic_items) for grades in self.answers.sides(alone, beside)
         )
-        alone, in_context = (ScoredBoard(each, score_units(each, spec.measure)) for each in pair)
-        return alone, in_context
+        first, second = (ScoredBoard(each, score_units(each, spec.measure)) for each in pair)
+        return first, second
 
     @property
     def plan(self) -> Stages:
@@ -211,13 +211,12 @@ class Contexts:
 
     def _line(self, pair: ChangedPair, words: _Words) -> tuple[TextCell, ...]:
         topic = self.answers.pool.by_topic[pair.topic_id]
-        own = self.base.pool.by_topic[pair.topic_id]
         ranked = np.flatnonzero((topic.ranked_rows == pair.row).any(axis=1)).tolist()
         tags = [self.answers.pool.run_tags[run] for run in ranked]
         more = [f"and {len(tags) - SHOWN_RUNS} more"] if len(tags) > SHOWN_RUNS else []
         item = words.keys.get((pair.topic_id, pair.uid))
-        alone = self.answers.rows_alone(topic, own)[pair.row]
-        pks = own.passage_pks[alone], topic.passage_pks[pair.row]
+        alone = self.answers.rows_alone(pair.topic_id)[pair.row]
+        pks = self.answers.alone.by_topic[pair.topic_id].passage_pks[alone], topic.passage_pks[pair.row]
         links = [
             reverse("review:cell", args=[self.spec.bank.pk, pair.topic_id, pk, item])
             if item and self.spec.bank
