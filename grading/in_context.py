@@ -51,32 +51,32 @@ class InContext:
         return text_md5(self.text)
 
 
-def in_context(passages: Sequence[str], words: int = WORDS) -> Iterator[InContext]:
+def in_context(passages: Sequence[str], max_words: int = WORDS) -> Iterator[InContext]:
     """Yield each passage of an answer with the nearest whole passages before it, of so many words together.
 
     0 words are no limit. Of a passage directly before that is longer, the last words are taken.
 
-    >>> [each.before for each in in_context(["It rains often.", "Take one.", "Open it."], words=5)]
+    >>> [each.before for each in in_context(["It rains often.", "Take one.", "Open it."], max_words=5)]
     ['', 'It rains often.', 'It rains often. Take one.']
-    >>> [each.before for each in in_context(["It rains often.", "Take one.", "Open it."], words=2)]
+    >>> [each.before for each in in_context(["It rains often.", "Take one.", "Open it."], max_words=2)]
     ['', 'rains often.', 'Take one.']
     """
     for place, text in enumerate(passages):
-        yield InContext(_before(passages[:place], words), text)
+        yield InContext(_before(passages[:place], max_words), text)
 
 
-def _before(passages: Sequence[str], words: int) -> str:
-    if not words:
+def _before(passages: Sequence[str], max_words: int) -> str:
+    if not max_words:
         return " ".join(passages)
     taken: list[str] = []
-    left = words
+    left = max_words
     for text in reversed(passages):
         n_words = len(text.split())
         if n_words > left:
             break
         taken, left = [text, *taken], left - n_words
     if not taken and passages:
-        return " ".join(passages[-1].split()[-words:])
+        return " ".join(passages[-1].split()[-max_words:])
     return " ".join(taken)
 
 

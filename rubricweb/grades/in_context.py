@@ -74,12 +74,12 @@ class _Derived:
 
 
 @lru_cache(maxsize=CACHED)
-def _derived(stamp: int, runs: tuple[int, ...], topics: tuple[int, ...], words: int) -> _Derived:
+def _derived(stamp: int, runs: tuple[int, ...], topics: tuple[int, ...], max_words: int) -> _Derived:
     """Return what `_read` yields, in memory; the stamp changes with the responses."""
     ranked: Ranked = {}
     isolated: dict[str, str] = {}
     chars: dict[str, int] = {}
-    for response, passages in _read(runs, topics, words):
+    for response, passages in _read(runs, topics, max_words):
         ids = {each.doc_id: each for each in passages}
         ranked.setdefault(response.topic_id, {})[response.run_id] = tuple(ids)
         isolated |= {doc_id: each.isolated_id for doc_id, each in ids.items()}
@@ -89,7 +89,7 @@ def _derived(stamp: int, runs: tuple[int, ...], topics: tuple[int, ...], words: 
 
 
 def _read(
-    runs: Iterable[int], topics: Iterable[int], words: int
+    runs: Iterable[int], topics: Iterable[int], max_words: int
 ) -> Iterator[tuple[Response, list[InContext]]]:
     rows = Response.objects.filter(run__in=list(runs), topic__in=list(topics))
     fields = rows.only("run_id", "topic_id", "sentences", "passages_of").order_by("topic_id", "run_id")
@@ -99,7 +99,7 @@ def _read(
             texts = sentences_of(texts[0])
         kind = PASSAGES_OF.get(PassagesOf(response.passages_of), PassagesOf.SENTENCE)
         passages = dict.fromkeys(passage.text for passage in response_passages(texts, kind))
-        yield response, list(in_context(list(passages), words))
+        yield response, list(in_context(list(passages), max_words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +108,12 @@ class AnswersInContext:
 
     collection: Collection
     runs: CollectionPool
-    words: int
+    max_words: int
 
     @cached_property
     def _derived(self) -> _Derived:
         topics = tuple(topic.topic_id for topic in self.runs.topics)
-        return _derived(self.runs.stamp, self.runs.run_pks, topics, self.words)
+        return _derived(self.runs.stamp, self.runs.run_pks, topics, self.max_words)
 
     @cached_property
     def pool(self) -> CollectionPool:
@@ -145,7 +145,9 @@ class AnswersInContext:
             ranked = rankings_of(listed, ranks, scores)
             topics.append(TopicPool(topic.topic_id, topic.query_id, pks, listed, ranked))
         n_stored = sum(key > 0 for key in self._keys.values())
-        stamp = restamped(self.runs.stamp, "in context", self.words, ids is self._derived.isolated, n_stored)
+        stamp = restamped(
+            self.runs.stamp, "in context", self.max_words, ids is self._derived.isolated, n_stored
+        )
         return CollectionPool(self.runs.collection_id, stamp, (*runs.values(),), (*runs,), (*topics,))
 
     @cached_property
@@ -173,18 +175,18 @@ class AnswersInContext:
 
         Raises CannotGradeInContext.
         """
-        beside = config_in_context(config)
-        pools = {config: self.alone, beside: self._with_context()}
+        twin = config_in_context(config)
+        pools = {config: self.alone, twin: self._with_context()}
         chars = {self._keys[doc_id]: n_chars for doc_id, n_chars in self._derived.chars.items()}
 
         def find(configs: Iterable[GraderConfig]) -> list[Missing]:
             return [
                 replace(missing, chars=chars)
-                for asked in configs
-                for missing in missing_over(self.collection, [asked], pools[asked], items)
+                for each in configs
+                for missing in missing_over(self.collection, [each], pools[each], items)
             ]
 
-        return staged(self.collection, (config, beside), find)
+        return staged(self.collection, (config, twin), find)
 
     def _with_context(self) -> CollectionPool:
         """Return the pool without passages that nothing comes before."""
@@ -197,7 +199,7 @@ class AnswersInContext:
     def store(self) -> AnswersInContext:
         """Store the passages, new ones in no pool, and return the same answers with their keys."""
         new: dict[str, str] = {}
-        for _, passages in _read(self.runs.run_pks, self.runs.by_topic, self.words):
+        for _, passages in _read(self.runs.run_pks, self.runs.by_topic, self.max_words):
             for each in passages:
                 new |= {each.isolated_id: each.text, each.doc_id: each.whole}
             if len(new) >= AT_ONCE:
@@ -211,7 +213,7 @@ class AnswersInContext:
         Passage.objects.bulk_create(rows, ignore_conflicts=True)
 
     def sides(
-        self, alone: Mapping[int, TopicGrades], beside: Mapping[int, TopicGrades]
+        self, alone: Mapping[int, TopicGrades], twin: Mapping[int, TopicGrades]
     ) -> tuple[dict[int, TopicGrades], dict[int, TopicGrades]]:
         """Return the grades of the passages alone and in context over `pool`, by topic.
 
@@ -221,7 +223,7 @@ class AnswersInContext:
         pairs = {
             topic.topic_id: _both(
                 alone[topic.topic_id],
-                beside[topic.topic_id],
+                twin[topic.topic_id],
                 self.rows_alone(topic.topic_id),
                 tuple(map(self.is_alone, topic.doc_ids)),
             )
@@ -232,16 +234,16 @@ class AnswersInContext:
 
 @lru_cache(maxsize=4_000)
 def _both(
-    alone: TopicGrades, beside: TopicGrades, rows: tuple[int, ...], are_alone: tuple[bool, ...]
+    alone: TopicGrades, twin: TopicGrades, rows: tuple[int, ...], are_alone: tuple[bool, ...]
 ) -> tuple[TopicGrades, TopicGrades]:
-    uids = tuple(dict.fromkeys((*alone.matrix.item_ids, *beside.matrix.item_ids)))
+    uids = tuple(dict.fromkeys((*alone.matrix.item_ids, *twin.matrix.item_ids)))
     before = alone.matrix.columns(uids).outcomes[np.array(rows, dtype=np.intp)]
     is_first = np.array(are_alone, dtype=np.bool_)[:, np.newaxis]
-    after = np.where(is_first, before, beside.matrix.columns(uids).outcomes)
+    after = np.where(is_first, before, twin.matrix.columns(uids).outcomes)
     lacks = np.isin(before, (MISSING, FAILED)) | np.isin(after, (MISSING, FAILED))
-    make = partial(GradeMatrix.of_outcomes, beside.pool.query_id, beside.pool.doc_ids, uids)
+    make = partial(GradeMatrix.of_outcomes, twin.pool.query_id, twin.pool.doc_ids, uids)
     first, second = (make(np.where(lacks, MISSING, side).astype(np.int8)) for side in (before, after))
-    return TopicGrades(beside.pool, first), TopicGrades(beside.pool, second)
+    return TopicGrades(twin.pool, first), TopicGrades(twin.pool, second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,7 @@ def occurrences(collection: Collection, topic_id: int, passage: Passage) -> list
         Occurrence(response.run_id, rank)
         for response, passages in _read(runs, [topic_id], 0)
         for rank, each in enumerate(passages, 1)
-        if each.text == parts.text and _words(each.before).endswith(_words(parts.before))
+        if each.text == parts.text and _single_spaced(each.before).endswith(_single_spaced(parts.before))
     ]
 
 
@@ -283,5 +285,5 @@ def alone_of(passage: Passage) -> int:
     return rows.values_list("pk", flat=True).first() or passage.pk
 
 
-def _words(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join(text.split())

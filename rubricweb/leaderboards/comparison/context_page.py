@@ -31,8 +31,8 @@ MOST_WORDS = 2_000
 class ContextForm(AnalysisForm):
     """A board, and how much of an answer a passage is read with."""
 
-    own = ("words",)
-    words = forms.IntegerField(
+    own = ("max_words",)
+    max_words = forms.IntegerField(
         min_value=0,
         max_value=MOST_WORDS,
         required=False,
@@ -41,12 +41,12 @@ class ContextForm(AnalysisForm):
     )
 
     def default_values(self, given: Mapping[str, object]) -> dict[str, object]:
-        return super().default_values(given) | {"words": WORDS}
+        return super().default_values(given) | {"max_words": WORDS}
 
     @property
-    def chosen_words(self) -> int:
-        words: int | None = self.cleaned_data["words"]
-        return WORDS if words is None else words
+    def chosen_limit(self) -> int:
+        limit: int | None = self.cleaned_data["max_words"]
+        return WORDS if limit is None else limit
 
 
 class CostForm(forms.Form):
@@ -59,7 +59,7 @@ class CostForm(forms.Form):
 def context_of(form: ContextForm, request: HtmxRequest) -> Context:
     """Return what the page shows."""
     try:
-        contexts = Contexts.of(form.spec, form.chosen_words)
+        contexts = Contexts.of(form.spec, form.chosen_limit)
     except CannotGradeInContext as error:
         return {"cannot": f"{form.spec.config} cannot grade in context: {error}."}
     if not contexts.answers.pool.run_pks:
@@ -93,7 +93,7 @@ def start_in_context(request: HtmxRequest, slug: str) -> HttpResponse:
         messages.error(request, "Not started: correct the limits.")
         return redirect(page)
     try:
-        refusal = start_job(form.spec, form.chosen_words, by=request.user, limits=limits.cleaned_data)
+        refusal = start_job(form.spec, form.chosen_limit, by=request.user, limits=limits.cleaned_data)
     except CannotGradeInContext as error:
         refusal = str(error)
     if refusal:
@@ -101,14 +101,14 @@ def start_in_context(request: HtmxRequest, slug: str) -> HttpResponse:
     return redirect(page)
 
 
-def start_job(spec: BoardSpec, words: int, *, by: User | None, limits: Mapping[str, Any]) -> str:
+def start_job(spec: BoardSpec, max_words: int, *, by: User | None, limits: Mapping[str, Any]) -> str:
     """Start what lacks on either side, or return why it may not start. Raises CannotGradeInContext."""
-    contexts = Contexts.of(spec, words)
-    found = contexts.plan.all
-    if by is not None and (refusal := access.price_refusal(by, spec.collection, lambda: found)):
+    contexts = Contexts.of(spec, max_words)
+    missing = contexts.plan.all
+    if by is not None and (refusal := access.price_refusal(by, spec.collection, lambda: missing)):
         return refusal
     calls, dollars = limits.get("most_calls"), limits.get("most_dollars")
-    if refusal := over_limit(spec.collection, found, calls=calls, dollars=dollars):
+    if refusal := over_limit(spec.collection, missing, calls=calls, dollars=dollars):
         return refusal
     stored = replace(contexts, answers=contexts.answers.store())
     started = actions.start_plan(stored.plan, by=by)

@@ -1,4 +1,4 @@
-"""A board by the grades of passages alone, beside the same in context, and the pairs that it comes from."""
+"""A board by the grades of passages alone and by those in context, and the pairs that it comes from."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class RunInContext:
 
     run_tag: str
     alone: float
-    beside: float
+    in_context: float
     low: float
     high: float
     n_topics: int
 
     @property
     def difference(self) -> float:
-        return self.beside - self.alone
+        return self.in_context - self.alone
 
     @property
     def is_clear(self) -> bool:
@@ -66,7 +66,7 @@ class ChangedPair:
     uid: str
     row: int
     alone: int
-    beside: int
+    in_context: int
     is_crossing: bool
     """Whether it covers its item on one side only."""
 
@@ -80,22 +80,23 @@ class Contexts:
     answers: AnswersInContext
 
     @classmethod
-    def of(cls, spec: BoardSpec, words: int) -> Contexts:
+    def of(cls, spec: BoardSpec, max_words: int) -> Contexts:
         """Compare this board; raise CannotGradeInContext where its grader cannot be told what to rate."""
         if spec.bank is None:
             raise CannotGradeInContext("it labels whole passages")
         config_in_context(spec.config)
         base = basis(replace(spec, columns=()))
-        return cls(spec, base, AnswersInContext(spec.collection, base.pool, words))
+        return cls(spec, base, AnswersInContext(spec.collection, base.pool, max_words))
 
     @cached_property
     def sides(self) -> tuple[ScoredBoard, ScoredBoard]:
         """Return the board alone and in context, of the runs with answers."""
         pool, spec = self.answers.pool, self.base.spec
         alone = ratings_by(spec.source, spec.config, self.answers.alone)
-        beside = ratings_by(spec.source, config_in_context(spec.config), pool)
+        in_context = ratings_by(spec.source, config_in_context(spec.config), pool)
         pair = (
-            Basis(spec, pool, grades, self.base.topic_items) for grades in self.answers.sides(alone, beside)
+            Basis(spec, pool, grades, self.base.topic_items)
+            for grades in self.answers.sides(alone, in_context)
         )
         first, second = (ScoredBoard(each, score_units(each, spec.measure)) for each in pair)
         return first, second
@@ -123,8 +124,8 @@ class Contexts:
     @cached_property
     def rows(self) -> list[RunInContext]:
         """Return the runs, the largest gain first."""
-        alone, beside = (side.table.scores for side in self.sides)
-        gains = beside - alone
+        alone, in_context = (side.table.scores for side in self.sides)
+        gains = in_context - alone
         has_interval = self.spec.measure.bootstraps_by_topic
         ends = mean_intervals(gains) if has_interval else None
         none = np.full(len(gains), np.nan)
@@ -134,7 +135,7 @@ class Contexts:
             RunInContext(
                 tag,
                 _mean(alone[run], counts[run]),
-                _mean(beside[run], counts[run]),
+                _mean(in_context[run], counts[run]),
                 float(low[run]),
                 float(high[run]),
                 int(counts[run].sum()),
@@ -148,24 +149,24 @@ class Contexts:
         """Return the pairs with another grade in context: first those that cover on one side only."""
         least = self.spec.measure.min_grade
         pairs: list[ChangedPair] = []
-        alone, beside = (side.base for side in self.sides)
+        alone, in_context = (side.base for side in self.sides)
         for topic in alone.pool.topics:
             uids = alone.topic_items.get(topic.topic_id, NOTHING).uids
-            sides = (side.grades[topic.topic_id].matrix.columns(uids).ratings for side in (alone, beside))
+            sides = (side.grades[topic.topic_id].matrix.columns(uids).ratings for side in (alone, in_context))
             before, after = sides
             for row, column in np.argwhere(before != after).tolist():
                 ends = int(before[row, column]), int(after[row, column])
                 crosses = (ends[0] >= least) != (ends[1] >= least)
                 place = topic.topic_id, topic.query_id, uids[column], row
                 pairs.append(ChangedPair(*place, *ends, crosses))
-        return sorted(pairs, key=lambda pair: (not pair.is_crossing, -abs(pair.beside - pair.alone)))
+        return sorted(pairs, key=lambda pair: (not pair.is_crossing, -abs(pair.in_context - pair.alone)))
 
     def run_table(self) -> PrintedTable:
         lines = [
             (
                 TextCell(row.run_tag),
                 TextCell(number(row.alone)),
-                TextCell(number(row.beside)),
+                TextCell(number(row.in_context)),
                 TextCell(signed(row.difference)),
                 TextCell(_interval(row)),
                 TextCell(str(row.n_topics)),
@@ -180,7 +181,7 @@ class Contexts:
             {
                 "run_tag": row.run_tag,
                 "isolated": _or_none(row.alone),
-                "in_context": _or_none(row.beside),
+                "in_context": _or_none(row.in_context),
                 "difference": _or_none(row.difference),
                 "low": _or_none(row.low),
                 "high": _or_none(row.high),
@@ -194,7 +195,7 @@ class Contexts:
             [
                 *provenance.scored_statements(self.sides[0]),
                 ("prompt in context", config_in_context(self.spec.config).prompt_name),
-                ("words before a passage, at most", str(self.answers.words or "all")),
+                ("words before a passage, at most", str(self.answers.max_words or "all")),
                 ("pairs on both sides", f"{graded} of {total}"),
                 ("interval", METHOD),
             ],
@@ -202,19 +203,19 @@ class Contexts:
 
     def pair_table(self) -> PrintedTable:
         """Return the pairs that changed most; each grade leads to its pair."""
-        shown = self.changed[:SHOWN]
-        words = _Words.of(self, shown)
-        visible = [pair for pair in shown if (pair.topic_id, pair.uid) in words.items]
+        listed = self.changed[:SHOWN]
+        texts = _PairTexts.of(self, listed)
+        visible = [pair for pair in listed if (pair.topic_id, pair.uid) in texts.items]
         heads = ("Passage", "Item", "Topic", "Isolated", "In context", "Runs")
-        lines = tuple(self._line(pair, words) for pair in visible)
+        lines = tuple(self._line(pair, texts) for pair in visible)
         return PrintedTable("Pairs that changed most", heads, lines, 3)
 
-    def _line(self, pair: ChangedPair, words: _Words) -> tuple[TextCell, ...]:
+    def _line(self, pair: ChangedPair, texts: _PairTexts) -> tuple[TextCell, ...]:
         topic = self.answers.pool.by_topic[pair.topic_id]
         ranked = np.flatnonzero((topic.ranked_rows == pair.row).any(axis=1)).tolist()
         tags = [self.answers.pool.run_tags[run] for run in ranked]
         more = [f"and {len(tags) - SHOWN_RUNS} more"] if len(tags) > SHOWN_RUNS else []
-        item = words.keys.get((pair.topic_id, pair.uid))
+        item = texts.keys.get((pair.topic_id, pair.uid))
         alone = self.answers.rows_alone(pair.topic_id)[pair.row]
         pks = self.answers.alone.by_topic[pair.topic_id].passage_pks[alone], topic.passage_pks[pair.row]
         links = [
@@ -223,19 +224,19 @@ class Contexts:
             else ""
             for pk in pks
         ]
-        text = words.passages.get(pks[1], topic.doc_ids[pair.row])
+        text = texts.passages.get(pks[1], topic.doc_ids[pair.row])
         return (
             TextCell(text[:SHOWN_CHARS]),
-            TextCell(words.items[pair.topic_id, pair.uid]),
+            TextCell(texts.items[pair.topic_id, pair.uid]),
             TextCell(pair.query_id),
             TextCell(str(pair.alone), href=links[0]),
-            TextCell(str(pair.beside), href=links[1]),
+            TextCell(str(pair.in_context), href=links[1]),
             TextCell(", ".join([*tags[:SHOWN_RUNS], *more])),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _PairTexts:
     """The texts and keys of what a table of pairs shows, without secret items."""
 
     items: Mapping[tuple[int, str], str]
@@ -243,7 +244,7 @@ class _Words:
     passages: Mapping[int, str]
 
     @classmethod
-    def of(cls, contexts: Contexts, pairs: list[ChangedPair]) -> _Words:
+    def of(cls, contexts: Contexts, pairs: list[ChangedPair]) -> _PairTexts:
         topics = {pair.topic_id for pair in pairs}
         wordings = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
         by_topic = contexts.answers.pool.by_topic

@@ -34,7 +34,7 @@ class Command(OperatorCommand):
         add_measure_argument(parser)
         add_board_arguments(parser)
         parser.add_argument(
-            "--words", type=int, default=WORDS, help=f"most words before a passage; 0: all ({WORDS})"
+            "--max-words", type=int, default=WORDS, help=f"most words before a passage; 0: all ({WORDS})"
         )
         parser.add_argument("--start", action="store_true", help="grade what lacks; workers do it")
         parser.add_argument("--most-calls", type=int, metavar="N", help="start nothing that takes more calls")
@@ -43,12 +43,12 @@ class Command(OperatorCommand):
             "--format", default="table", choices=("tsv", *LINES), help="%(default)s by default"
         )
 
-    def handle(self, *, words: int, **options: Any) -> None:  # Any: what argparse parsed
+    def handle(self, *, max_words: int, **options: Any) -> None:  # Any: what argparse parsed
         try:
             spec = board_spec_of(options)
-            contexts = Contexts.of(spec, words)
+            contexts = Contexts.of(spec, max_words)
             cost = price(spec.collection, contexts.plan.all, monitor.workers().beats)
-            refusal = start_job(spec, words, by=None, limits=options) if options["start"] else ""
+            refusal = start_job(spec, max_words, by=None, limits=options) if options["start"] else ""
         except (BoardError, CannotGradeInContext) as error:
             raise CommandError(str(error)) from error
         if refusal and cost.cells:

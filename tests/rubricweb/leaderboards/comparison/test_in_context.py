@@ -106,9 +106,9 @@ def work(jobs):
         assert job.state == GradingJob.State.DONE, job.error
 
 
-def compared(bank, words=100) -> Contexts:
+def compared(bank, max_words=100) -> Contexts:
     spec = BoardSpec(bank.collection, grader(), bank, configs.kinds_of(grader()), MeasureSpec(cutoff=20))
-    return Contexts.of(spec, words)
+    return Contexts.of(spec, max_words)
 
 
 def start(bank, client, **limits):
@@ -138,12 +138,14 @@ def test_a_pronoun_counts_in_context_and_the_difference_is_that_of_the_runs(
 
     contexts = compared(bank)
     rows = {row.run_tag: row for row in contexts.rows}
-    assert (rows["clear"].alone, rows["clear"].beside, rows["clear"].difference) == (0.5, 1.0, 0.5)
-    assert (rows["vague"].alone, rows["vague"].beside) == (0, 0)
+    assert (rows["clear"].alone, rows["clear"].in_context, rows["clear"].difference) == (0.5, 1.0, 0.5)
+    assert (rows["vague"].alone, rows["vague"].in_context) == (0, 0)
     ends = mean_intervals(np.array([[1.0, 1, 1, 0, 0, 0]]))
     assert (rows["clear"].low, rows["clear"].high) == (ends.low[0], ends.high[0])
     assert contexts.pairs == (21, 21), "2 x 3 and 3 of clear, 2 x 6 of vague"
-    assert [(pair.alone, pair.beside, pair.is_crossing) for pair in contexts.changed] == [(0, 5, True)] * 3
+    assert [(pair.alone, pair.in_context, pair.is_crossing) for pair in contexts.changed] == [
+        (0, 5, True)
+    ] * 3
     assert contexts.plan.all == [] or not any(part.cells for part in contexts.plan.all)
     start(bank, client)
     assert GradingJob.objects.count() == 2, "nothing is paid twice"
