@@ -37,7 +37,6 @@ class ContextForm(AnalysisForm):
         max_value=MOST_WORDS,
         required=False,
         label="Words before",
-        help_text=f"Whole sentences, the nearest first. 0: all before the passage. Usually {WORDS}.",
     )
 
     def default_values(self, given: Mapping[str, object]) -> dict[str, object]:

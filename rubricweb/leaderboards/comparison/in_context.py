@@ -11,7 +11,7 @@ import numpy as np
 from django.urls import reverse
 from numpy.typing import NDArray
 
-from grading.formats.tables import PrintedTable, TextCell, from_mappings, number
+from grading.formats.tables import PrintedTable, TextCell, from_mappings
 from grading.in_context import parts_of
 from grading.statistics.mean_intervals import mean_intervals
 from grading.types import MISSING
@@ -23,13 +23,14 @@ from rubricweb.grades.in_context import AnswersInContext, CannotGradeInContext, 
 from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.scores import NOTHING, Basis, basis, score_units
+from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.comparison.changes import item_keys
-from rubricweb.leaderboards.influence import signed
 
 SHOWN = 40
 """Pairs of the list of what changed most."""
 SHOWN_RUNS = 5
 SHOWN_CHARS = 160
+NONE = "\N{EN DASH}"
 METHOD = (
     "both scores count the pairs graded alone and in context; 95 %: bootstrap-t interval of the mean "
     "difference over topics, as the board's"
@@ -165,9 +166,9 @@ class Contexts:
         lines = [
             (
                 TextCell(row.run_tag),
-                TextCell(number(row.alone)),
-                TextCell(number(row.in_context)),
-                TextCell(signed(row.difference)),
+                TextCell(_three(row.alone)),
+                TextCell(_three(row.in_context)),
+                TextCell(_three(row.difference, signed=True)),
                 TextCell(_interval(row)),
                 TextCell(str(row.n_topics)),
             )
@@ -206,9 +207,9 @@ class Contexts:
         listed = self.changed[:SHOWN]
         texts = _PairTexts.of(self, listed)
         visible = [pair for pair in listed if (pair.topic_id, pair.uid) in texts.items]
-        heads = ("Passage", "Item", "Topic", "Isolated", "In context", "Runs")
+        heads = ("Passage", "Item", "Topic", "Runs", "Isolated", "In context")
         lines = tuple(self._line(pair, texts) for pair in visible)
-        return PrintedTable("Pairs that changed most", heads, lines, 3)
+        return PrintedTable("Pairs that changed most", heads, lines, 4)
 
     def _line(self, pair: ChangedPair, texts: _PairTexts) -> tuple[TextCell, ...]:
         topic = self.answers.pool.by_topic[pair.topic_id]
@@ -218,20 +219,19 @@ class Contexts:
         item = texts.keys.get((pair.topic_id, pair.uid))
         alone = self.answers.rows_alone(pair.topic_id)[pair.row]
         pks = self.answers.alone.by_topic[pair.topic_id].passage_pks[alone], topic.passage_pks[pair.row]
-        links = [
-            reverse("review:cell", args=[self.spec.bank.pk, pair.topic_id, pk, item])
-            if item and self.spec.bank
-            else ""
-            for pk in pks
-        ]
+        links = ["", ""]
+        if item and self.spec.bank:
+            query = {"grader": self.spec.config.pk}
+            places = ([self.spec.bank.pk, pair.topic_id, pk, item] for pk in pks)
+            links = [reverse("review:cell", args=place, query=query) for place in places]
         text = texts.passages.get(pks[1], topic.doc_ids[pair.row])
         return (
             TextCell(text[:SHOWN_CHARS]),
             TextCell(texts.items[pair.topic_id, pair.uid]),
             TextCell(pair.query_id),
+            TextCell(", ".join([*tags[:SHOWN_RUNS], *more])),
             TextCell(str(pair.alone), href=links[0]),
             TextCell(str(pair.in_context), href=links[1]),
-            TextCell(", ".join([*tags[:SHOWN_RUNS], *more])),
         )
 
 
@@ -267,4 +267,8 @@ def _or_none(value: float) -> float | None:
 
 
 def _interval(row: RunInContext) -> str:
-    return "" if np.isnan(row.low) else f"{signed(row.low)} to {signed(row.high)}"
+    return "" if np.isnan(row.low) else f"{_three(row.low, signed=True)} to {_three(row.high, signed=True)}"
+
+
+def _three(value: float, *, signed: bool = False) -> str:
+    return NONE if np.isnan(value) else number(value, signed=signed)

@@ -13,6 +13,9 @@ from grading.graders import registry
 from grading.in_context import BEFORE, INSTRUCTION, RATED, parts_of
 from grading.segmentation import PassagesOf, response_passages
 from grading.statistics.mean_intervals import mean_intervals
+from rubricweb.archives.layout import write_archive
+from rubricweb.archives.restoring import Terms, restore_archive
+from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Passage, Pooled, Response, Run
 from rubricweb.corpus.pools import stamp_of
 from rubricweb.grades import actions, configs
@@ -152,7 +155,7 @@ def test_a_pronoun_counts_in_context_and_the_difference_is_that_of_the_runs(
 
 
 def test_the_page_shows_both_sides_and_people_rate_the_passage_with_what_is_before_it(
-    bank, developer, assessor, client_of
+    bank, developer, assessor, client_of, tmp_path
 ):
     start(bank, client_of(developer))
     work(GradingJob.objects.exclude(state=GradingJob.State.DONE))
@@ -169,6 +172,12 @@ def test_the_page_shows_both_sides_and_people_rate_the_passage_with_what_is_befo
     sent = {"rating": "4", "seen": "0", "revision": str(item.revision_id)}
     assert client_of(assessor).post(f"{cell}rate/", sent).status_code == 302
     assert item.revision.human_grades.get().passage == passage
+
+    path = tmp_path / "autumn.zip"
+    write_archive(bank.collection, path)
+    restore_archive(path, Terms("autumn-copy", joins=True))
+    copy = Bank.objects.get(collection__slug="autumn-copy")
+    assert compared(copy).rows == compared(bank).rows
 
     Run.objects.filter(run_tag="clear").update(state=Run.State.WITHDRAWN)
     assert client_of(assessor).get(cell).status_code == 404, "its run counts no more"
