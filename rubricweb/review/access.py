@@ -12,7 +12,7 @@ from rubricweb.banks.access import bank_topic_for, item_for
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import parse_id
 from rubricweb.corpus import access, pseudonyms
-from rubricweb.corpus.models import Collection, Passage, Pooled, Response
+from rubricweb.corpus.models import Collection, Passage, Response
 from rubricweb.grades.in_context import occurrences
 from rubricweb.review.models import Flag, Subject
 
@@ -43,12 +43,13 @@ def cell_for(
 
 def passage_for(collection: Collection, topic_id: int, passage_id: int) -> Passage:
     """Return a passage of the topic's pool, or one of an answer of an accepted run that is in no pool."""
-    if Pooled.objects.filter(topic=topic_id, passage=passage_id).exists():
+    try:
         return access.pooled_passage(collection, topic_id, passage_id)
-    passage: Passage = get_object_or_404(collection.passages, pk=passage_id)
-    if not collection.topics.filter(pk=topic_id).exists() or not occurrences(collection, topic_id, passage):
-        raise Http404("No run that counts has this passage.")
-    return passage
+    except Http404:
+        passage: Passage = get_object_or_404(collection.passages, pk=passage_id)
+        if not occurrences(collection, topic_id, passage):
+            raise
+        return passage
 
 
 def flag_for(user: User, slug: str, flag_id: int, *, needed: roles.Role = roles.TO_VIEW) -> Flag:
