@@ -33,9 +33,11 @@ from tests.factories import (
     RankingFactory,
     RunFactory,
     TopicFactory,
+    take,
 )
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.markup import markup
+from tests.rubricweb.worlds import blind_campaign
 
 PROMPT = "QuestionSelfRatedUnanswerablePromptWithChoices"
 PAGE = "/collections/autumn/leaderboards/compare/"
@@ -181,6 +183,17 @@ def test_the_page_shows_both_sides_and_people_rate_the_passage_with_what_is_befo
 
     Run.objects.filter(run_tag="clear").update(state=Run.State.WITHDRAWN)
     assert client_of(assessor).get(cell).status_code == 404, "its run counts no more"
+
+
+def test_who_has_pairs_to_rate_blind_sees_no_grade_in_context(bank, owner, assessor, client_of):
+    start(bank, client_of(owner))
+    work(GradingJob.objects.exclude(state=GradingJob.State.DONE))
+    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    cell = take(campaign, assessor)[0].cell
+    passage = Passage.objects.filter(text__startswith=BEFORE).first()
+    address = reverse("review:passage", args=[bank.pk, cell.topic.pk, passage.pk])
+    names = [f"{PROMPT}InContext" in markup(client_of(person).get(address)) for person in (owner, assessor)]
+    assert names == [True, False]
 
 
 def test_limits_other_graders_and_what_is_left_of_a_cancelled_job(bank, developer, client_of, settings):
