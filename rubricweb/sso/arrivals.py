@@ -24,7 +24,14 @@ from rubricweb.core import audit, errors
 from rubricweb.core.http import HtmxRequest
 from rubricweb.sso import actions
 from rubricweb.sso.middleware import is_waiting
-from rubricweb.sso.provider import BROKEN, Arrived, Connection, failed, is_of_this_request, organization
+from rubricweb.sso.provider import (
+    BROKEN,
+    Arrived,
+    ProviderConnection,
+    failed,
+    is_of_this_request,
+    organization,
+)
 
 if TYPE_CHECKING:
     from allauth.socialaccount.models import SocialLogin
@@ -33,11 +40,11 @@ SECTION = "organization"
 """Of the account's page."""
 
 
-class Refused(Exception):
+class SignInRefused(Exception):
     """Whom the provider knows does not get in; the text says why and what to do."""
 
 
-class LinkForm(CloseForm):
+class LinkAccountForm(CloseForm):
     """The person's password, so that nobody links an account that was left open."""
 
     def __init__(self, person: User, posted: QueryDict | None = None) -> None:
@@ -74,7 +81,7 @@ def start(request: HtmxRequest) -> HttpResponse:
 @require_POST
 def link(request: HtmxRequest) -> HttpResponse:
     """Lead to the provider, to link whom it knows with the account that is signed in."""
-    form = LinkForm(request.user, request.POST)
+    form = LinkAccountForm(request.user, request.POST)
     if not form.is_valid():
         return account_page(request, refused=form, section="link")
     return _to_provider(request, "connect", {"person": request.user.pk})
@@ -105,7 +112,7 @@ def callback(request: HtmxRequest) -> HttpResponse:
     if not settings.SSO.issuer:
         raise Http404
     try:
-        view = OAuth2CallbackView.adapter_view(Connection(request, settings.SSO.provider_id))
+        view = OAuth2CallbackView.adapter_view(ProviderConnection(request, settings.SSO.provider_id))
         response: HttpResponse = view(request)
     except Arrived as arrival:
         login = arrival.login
@@ -117,7 +124,7 @@ def callback(request: HtmxRequest) -> HttpResponse:
         return failed(request, reason="another nonce")
     try:
         return _linked(request, login) if login.state["process"] == "connect" else _signed_in(request, login)
-    except Refused as reason:
+    except SignInRefused as reason:
         title = f"{settings.SSO.name} cannot sign you in here"
         return errors.page(HTTPStatus.FORBIDDEN, title, str(reason), request=request, signs_in=True)
     except IntegrityError:
@@ -127,9 +134,9 @@ def callback(request: HtmxRequest) -> HttpResponse:
 def _linked(request: HtmxRequest, login: SocialLogin) -> HttpResponse:
     person = request.user
     if person.pk != login.state["data"]["person"]:
-        raise Refused("You are no longer signed in as when you began. Sign in, and link again.")
+        raise SignInRefused("You are no longer signed in as when you began. Sign in, and link again.")
     if login.is_existing:
-        raise Refused("It is linked already, with this account or another one. Unlink it there first.")
+        raise SignInRefused("It is linked already, with this account or another one. Unlink it there first.")
     actions.link(person, login)
     messages.success(request, f"Linked. You can sign in with {settings.SSO.name} now.")
     return to_section(SECTION)
@@ -156,7 +163,7 @@ def _signed_in(request: HtmxRequest, login: SocialLogin) -> HttpResponse:
     except invitations.InvitationOver:
         return invitations.over(request)
     except invitations.TeamTaken:
-        raise Refused("A team of this name already exists. Ask the organizers for its link.") from None
+        raise SignInRefused("A team of this name already exists. Ask the organizers for its link.") from None
     sign_in(request, person, backend=invitations.BACKEND)
     if invitation is None or not joined_message:
         return HttpResponseRedirect(next_address(request, login.state.get("next", "")))
@@ -165,7 +172,7 @@ def _signed_in(request: HtmxRequest, login: SocialLogin) -> HttpResponse:
 
 
 def _person_of(login: SocialLogin, email: str, *, is_invited: bool) -> User:
-    """Return the account of whom the provider knows. Raises Refused.
+    """Return the account of whom the provider knows. Raises SignInRefused.
 
     An account is linked from its own session, or by an address that the provider has verified where the
     server says so; those of administrators never by an address. A new one is made for who is invited.
@@ -174,12 +181,14 @@ def _person_of(login: SocialLogin, email: str, *, is_invited: bool) -> User:
         return _open(login.user)
     name = settings.SSO.name
     if not email:
-        raise Refused(f"{name} has not verified your email address. Verify it there, and sign in again.")
+        raise SignInRefused(
+            f"{name} has not verified your email address. Verify it there, and sign in again."
+        )
     same = list(User.objects.filter(email__iexact=email)[:2])
     if same:
         person = _open(same[0])
         if len(same) > 1 or not settings.SSO.links_by_email or person.is_staff or person.is_superuser:
-            raise Refused(
+            raise SignInRefused(
                 f"There is an account with the address {email}. Sign in with its password, and link {name} "
                 "under Your account."
             )
@@ -187,7 +196,7 @@ def _person_of(login: SocialLogin, email: str, *, is_invited: bool) -> User:
         return person
     named = Invitation.objects.usable().filter(username__iexact=email, person=None)
     if not (is_invited or settings.SSO.lets_in or named.exists()):
-        raise Refused(
+        raise SignInRefused(
             f"Nobody has invited {email} yet. Ask an organizer for a link, or to invite this address under "
             "Setup, People."
         )
@@ -196,7 +205,7 @@ def _person_of(login: SocialLogin, email: str, *, is_invited: bool) -> User:
 
 def _open(person: User) -> User:
     if not person.is_active:
-        raise Refused("This account is closed. Ask the administrator of this server.")
+        raise SignInRefused("This account is closed. Ask the administrator of this server.")
     return person
 
 

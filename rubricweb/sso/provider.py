@@ -43,7 +43,7 @@ BROKEN = (
 Claims = dict[str, Any]  # of an ID token: JSON
 
 
-class Connection(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has no types
+class ProviderConnection(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has no types
     """What is fetched from the provider; more of it is checked than django-allauth does by itself."""
 
     @property
@@ -97,7 +97,7 @@ class Connection(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth h
 class Organization(OpenIDConnectProvider):  # type: ignore[misc]  # allauth has no types
     """The provider that the settings name. Of whom it knows, only the subject is kept."""
 
-    oauth2_adapter_class = Connection
+    oauth2_adapter_class = ProviderConnection
 
     def redirect(
         self,

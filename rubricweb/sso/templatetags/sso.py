@@ -11,7 +11,7 @@ from django import template
 from django.conf import settings
 
 from rubricweb.accounts.models import User
-from rubricweb.sso.arrivals import LinkForm
+from rubricweb.sso.arrivals import LinkAccountForm
 from rubricweb.sso.factors import CodeForm, has_factor
 
 register = template.Library()
@@ -25,7 +25,7 @@ def sign_in_ways(user: User) -> dict[str, Any]:
     return {
         "organization": settings.SSO.organization,
         "is_linked": linked.exists(),
-        "link": LinkForm(user),
+        "link": LinkAccountForm(user),
         "has_factors": settings.SSO.has_factors,
         "has_factor": has_factor(user),
         "codes_left": len(RecoveryCodes(recovery).get_unused_codes()) if recovery else 0,
