@@ -17,7 +17,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import UserCreationForm
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, resolve_url
 from django.urls import reverse
 from django.utils import timezone
@@ -236,7 +236,7 @@ def join_by_link(request: HtmxRequest, token: str) -> HttpResponse:
     return form_response(request, "accounts/join.html", context)
 
 
-def over(request: HtmxRequest) -> HttpResponse:
+def over(request: HttpRequest) -> HttpResponse:
     """Answer 404 to whoever opens a link that is not open."""
     return errors.page(
         HTTPStatus.NOT_FOUND,

@@ -107,7 +107,7 @@ def _to_provider(
 @login_not_required
 @never_cache
 @require_safe
-def callback(request: HtmxRequest) -> HttpResponse:
+def callback(request: HttpRequest) -> HttpResponse:
     """Take the provider's answer: one that this browser was sent for, once, within ten minutes."""
     if not settings.SSO.issuer:
         raise Http404
@@ -125,15 +125,15 @@ def callback(request: HtmxRequest) -> HttpResponse:
     try:
         return _linked(request, login) if login.state["process"] == "connect" else _signed_in(request, login)
     except SignInRefused as reason:
-        title = f"{settings.SSO.name} cannot sign you in here"
-        return errors.page(HTTPStatus.FORBIDDEN, title, str(reason), request=request, signs_in=True)
+        title, is_nobody = "This does not work yet", not request.user.is_authenticated
+        return errors.page(HTTPStatus.FORBIDDEN, title, str(reason), request=request, signs_in=is_nobody)
     except IntegrityError:
         return failed(request, reason="two answers for one person at once")
 
 
-def _linked(request: HtmxRequest, login: SocialLogin) -> HttpResponse:
+def _linked(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     person = request.user
-    if person.pk != login.state["data"]["person"]:
+    if not isinstance(person, User) or person.pk != login.state["data"]["person"]:
         raise SignInRefused("You are no longer signed in as when you began. Sign in, and link again.")
     if login.is_existing:
         raise SignInRefused("It is linked already, with this account or another one. Unlink it there first.")
@@ -142,7 +142,7 @@ def _linked(request: HtmxRequest, login: SocialLogin) -> HttpResponse:
     return to_section(SECTION)
 
 
-def _signed_in(request: HtmxRequest, login: SocialLogin) -> HttpResponse:
+def _signed_in(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     """Sign in whom the provider knows, and let them join what they came for."""
     data = login.state["data"]
     email = next((each.email for each in login.email_addresses if each.verified), "")
@@ -182,7 +182,7 @@ def _person_of(login: SocialLogin, email: str, *, is_invited: bool) -> User:
     name = settings.SSO.name
     if not email:
         raise SignInRefused(
-            f"{name} has not verified your email address. Verify it there, and sign in again."
+            f"Your email address is not verified at {name}. Verify it there, and sign in again."
         )
     same = list(User.objects.filter(email__iexact=email)[:2])
     if same:

@@ -133,6 +133,7 @@ def code(request: HtmxRequest) -> HttpResponse:
         return HttpResponseRedirect(next_address(request, address))
     if request.method == "POST" and (refusal := locked(request, person)):
         return refusal
+    form.fields["code"].widget.attrs["autofocus"] = True
     return form_response(request, "sso/code.html", {"form": form, "next": address, "person": person})
 
 

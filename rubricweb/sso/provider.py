@@ -139,8 +139,8 @@ def failed(request: HttpRequest, *, reason: str) -> HttpResponse:
     logger.warning("sign-in by %s failed: %s", settings.SSO.name, reason)
     return errors.page(
         HTTPStatus.BAD_GATEWAY,
-        f"{settings.SSO.name} did not sign you in",
-        "Its answer did not come, came too late, or was not an answer to your request.",
+        "You were not signed in",
+        f"The answer of {settings.SSO.name} did not come, came too late, or was none to your request.",
         "Try again. If it happens again, tell the administrator of this server.",
         request=request,
         signs_in=True,

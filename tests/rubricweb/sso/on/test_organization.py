@@ -103,7 +103,7 @@ def test_address_that_is_not_verified_opens_nothing(client, arrive, provider, sw
         provider.person["email_verified"] = value
         answer = arrive(client)
         assert answer.status_code == 403
-        assert "has not verified your email address" in answer.text
+        assert "Your email address is not verified at Example University" in answer.text
     assert who(client) == ""
 
 
@@ -146,7 +146,7 @@ def test_account_is_linked_from_its_own_session_once(client_of, arrive, person, 
     client = client_of(person)
     assert client.post(reverse("sso:link"), {"password": "not-the-password"}).status_code == 422
     assert arrive(client, "sso:link", password=PASSWORD).url.endswith("#organization")
-    assert "You can sign in with" in client.get(reverse("accounts:account")).text
+    assert "Your account is linked" in client.get(reverse("accounts:account")).text
     fresh = Client()
     arrive(fresh)
     assert who(fresh) == "owner"
