@@ -21,6 +21,7 @@ from django.conf import settings
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.crypto import salted_hmac
 
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.core import audit
@@ -92,8 +93,11 @@ def forget(person: User, collection: Collection | None) -> None:
 
 
 def failure_name(person: User) -> str:
-    """Return the name under which wrong codes are counted, beside wrong passwords of accounts."""
-    return f"second factor of account {person.pk}"
+    """Return the name under which wrong codes are counted, beside wrong passwords of accounts.
+
+    Nobody can guess it, and so lock the factor by giving it as a user name on the sign-in page.
+    """
+    return f"second factor {salted_hmac(__name__, str(person.pk)).hexdigest()}"
 
 
 @transaction.atomic
