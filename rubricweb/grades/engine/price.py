@@ -21,6 +21,7 @@ from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
 from rubricweb.grades.engine.missing import Missing, prompt_of
 from rubricweb.grades.engine.progress import expected_rate
+from rubricweb.grades.exemplars import exemplar_chars
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range, seconds_for
@@ -202,8 +203,9 @@ def _calls_about(gap: Gap, size: int) -> int:
 
 
 def _template_chars(config: GraderConfig) -> int:
+    """Return the characters of the prompt that are no pair's own, with exemplars."""
     try:
-        return len(spec_of(config).prompt.template)
+        return len(spec_of(config).prompt.template) + exemplar_chars(spec_of(config))
     except UnknownPrompt:
         return 0
 

@@ -288,7 +288,7 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     if config.backend == IMPORTED:
         note += " The file names only the prompt class. The model may have seen another text."
     if pair is None:
-        return "", f"{note} What else its call asked is hidden from you, or was graded again since."
+        return "", f"{note} What else its prompt had is hidden from you, or has changed since."
     return prompt.render(pair, context), note
 
 
