@@ -2,13 +2,13 @@
 
     bench/pages.py [--collection SLUG] [--account NAME] [--times N] [--profile PAGE]
 
-The empty view answers one line to somebody who is signed in, behind every middleware. Printed are, by page, the
-processor's milliseconds (the least of N requests after a first one, which fills the caches), how many times the
-empty view that is, the queries and the size. The pages are those of the largest rubric's first topic. Answers
-are not compressed.
+The empty view answers one line to somebody who is signed in, behind every middleware. Printed are, by page,
+the processor's milliseconds (the least of N requests after a first one, which fills the caches), how many
+times the empty view that is, the queries and the size. The pages are those of the largest rubric's first
+topic. Answers are not compressed.
 
-With RUBRIC_DATA_DIR set, the pages are of a collection there (--collection), as the account sees it; else of the
-demo's, loaded into a folder that goes away. With --profile, where the time of one page goes.
+With RUBRIC_DATA_DIR set, the pages are of a collection there (--collection), as the account sees it; else of
+the demo's, loaded into a folder that goes away. With --profile, where the time of one page goes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def addresses(collection: Collection) -> dict[str, str]:
 
     slug, topic = collection.slug, collection.topics.first()
     bank = collection.banks.annotate(size=Count("items")).order_by("-size", "pk").first()
-    assert bank and topic, f"{collection} has no rubric or no topic"
+    assert bank is not None, f"{collection} has no rubric"
+    assert topic is not None, f"{collection} has no topic"
     of_topic = reverse("review:topic", args=[bank.pk, topic.pk])
     pages = {
         "empty view": EMPTY,

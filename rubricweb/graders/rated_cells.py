@@ -105,6 +105,8 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
 def _of_topic(
     graded: TopicGrades, human: HumanGrades, uids: tuple[str, ...], draws: set[int]
 ) -> Iterator[_RatedCell]:
+    if not human.matrix.item_ids:
+        return
     by_grader, by_people = (grades.matrix.columns(uids).ratings for grades in (graded, human))
     drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]
     is_drawn = np.any(drawn, axis=0) if drawn else np.zeros(by_people.shape, dtype=np.bool_)
