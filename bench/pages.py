@@ -29,6 +29,7 @@ from grading_path import servers
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+    from django.test import Client
 
     from rubricweb.corpus.models import Collection
 
@@ -92,7 +93,6 @@ def measure(options: argparse.Namespace) -> None:
             client.get(pages[options.profile])
         pstats.Stats(profile).sort_stats("cumulative").print_stats(100)
         return
-    empty = 0.0
     print(f"{'':14} {'ms':>6} {'times':>6} {'queries':>8} {'KB':>6}")
     for name, address in pages.items():
         client.get(address)
@@ -100,10 +100,14 @@ def measure(options: argparse.Namespace) -> None:
             response = client.get(address)
         queries = len(captured)  # until the next request
         assert response.status_code == 200, (address, response.status_code)
-        least = min(cpu_seconds(lambda page=address: client.get(page)) for _ in range(options.times))  # type: ignore[misc]
-        empty = empty or least
+        took = [(seconds_of(client, address), seconds_of(client, EMPTY)) for _ in range(options.times)]
+        least, empty = map(min, zip(*took, strict=True))  # in turns: the machine's speed varies
         size = len(response.content) / 1024
         print(f"{name:14} {least * 1000:6.1f} {least / empty:6.1f} {queries:8} {size:6.0f}", flush=True)
+
+
+def seconds_of(client: Client, address: str) -> float:
+    return cpu_seconds(lambda: client.get(address))
 
 
 def with_empty_view() -> Any:

