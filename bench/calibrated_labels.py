@@ -132,8 +132,11 @@ def orders(folder: Path) -> None:
     print(f"{len(cells.grader)} passages of {len(topics)} topics; labels of grades 0 to 5: {maps.usual}")
     calibrated = [maps.labels(place, grades) for place, grades in enumerate(plain)]
     for measure, relevant, level in MEASURES:
-        truth = _scores(ranked, judged, measure, relevant)
-        first, second = _scores(ranked, plain, measure, level), _scores(ranked, calibrated, measure, 1)
+        truth = order_scores(ranked, judged, measure, relevant)
+        first, second = (
+            order_scores(ranked, plain, measure, level),
+            order_scores(ranked, calibrated, measure, 1),
+        )
         drawn = _taus(second, truth) - _taus(first, truth)
         low, high = np.nanpercentile(drawn, [2.5, 97.5])
         print(
@@ -158,7 +161,7 @@ def _resampled_means(scores: Floats) -> Floats:
     return np.asarray((counts @ np.where(is_defined, scores, 0.0).T) / (counts @ is_defined.T))
 
 
-def _scores(ranked: list[NDArray[np.int32]], labels: list[Labels], measure: str, level: int) -> Floats:
+def order_scores(ranked: list[NDArray[np.int32]], labels: list[Labels], measure: str, level: int) -> Floats:
     """Return the scores, shape (runs, topics)."""
     columns = []
     for rows, of_topic in zip(ranked, labels, strict=True):

@@ -1,23 +1,28 @@
-"""Plug-ins: graders, prompts and measures of other distributions, found by their entry points.
+"""Plug-ins: graders, prompts, measures and formats of other distributions, found by their entry points.
 
-A distribution names its objects under `rubricweb.graders` (a Backend), `rubricweb.prompts` (a Prompt) or
-`rubricweb.measures` (an ItemMeasure or a LabelMeasure), one, or several in a list. They enter the registries
-beside ours and carry the distribution with its version, which is part of every grade that they make.
-docs/help/judges.md shows one.
+A distribution names its objects under `rubricweb.graders` (a Backend), `rubricweb.prompts` (a Prompt),
+`rubricweb.measures` (an ItemMeasure or a LabelMeasure) or `rubricweb.formats` (a Format), one, or several in
+a list. They enter the registries beside ours and carry the distribution with its version, which is part of
+every grade that they make. docs/help/judges.md shows one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+from grading.errors import BadFormat
 from grading.graders import registry as graders
 from grading.measures import registry as measures
 from grading.measures.base import ItemMeasure, LabelMeasure
 from grading.prompts import Prompt
 from grading.prompts.prompt import by_class
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -103,6 +108,39 @@ def _add_measure(offered: object, distribution: str) -> str:
     return measure.name
 
 
+def _add_format(offered: object, distribution: str) -> str:
+    """Register a format, for reading: what it raises over a file, or gives amiss, is said of the file."""
+    from grading.formats import registry as formats  # here: few processes read files
+    from grading.formats.base import Format
+
+    each = _checked(offered, Format)
+    _require_free(each.name, {other.name for other in (*formats.FORMATS, *formats.PLUGGED)})
+    if each.content not in formats.PLUGGABLE:
+        expected = ", ".join(formats.PLUGGABLE)
+        raise BadPlugin(f"the format {each.name!r} is of {each.content}, expected one of: {expected}")
+
+    def recognises(sample: Any) -> bool:
+        try:
+            return bool(each.recognises(sample))
+        except Exception:
+            logger.exception("%s cannot say whether a file is %s", distribution, each.label)
+            return False
+
+    def read(path: Path) -> Iterator[Any]:
+        try:
+            for entry in each.read_chosen(path):
+                yield _checked(entry, formats.PLUGGABLE[each.content])
+        except BadFormat:
+            raise
+        except Exception as error:
+            problem = f"{distribution} cannot read it as {each.label} ({type(error).__name__}: {error})"
+            raise BadFormat(problem, file=path.name) from error
+
+    guarded = replace(each, recognises=recognises, read=read, insist=None, write=None)
+    formats.PLUGGED.append(replace(guarded, plugin=distribution))
+    return each.name
+
+
 def _checked(offered: object, *classes: type[T]) -> T:
     if not isinstance(offered, classes):
         expected = " or ".join(each.__name__ for each in classes)
@@ -119,5 +157,6 @@ GROUPS: dict[str, Callable[[object, str], str]] = {
     "rubricweb.graders": _add_backend,
     "rubricweb.prompts": _add_prompt,
     "rubricweb.measures": _add_measure,
+    "rubricweb.formats": _add_format,
 }
 """What is done with each object that an entry point of the group gives."""

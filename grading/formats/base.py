@@ -209,6 +209,8 @@ class Format:
     """Where the format is described."""
     insist: Callable[[Path], Iterable[Any]] | None = None
     """Like `read`, for a file that is declared to be of the format; None where `read` doubts nothing."""
+    plugin: str = ""
+    """The name and version of the distribution that brings it; empty for ours."""
 
     @property
     def is_read(self) -> bool:

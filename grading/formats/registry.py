@@ -6,6 +6,7 @@ test: it is recognised, read, written and read again, and after random changes r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from grading.errors import BadFormat, Unclear
@@ -33,6 +34,8 @@ from grading.formats.responses.langfuse import LANGFUSE
 from grading.formats.responses.otel import OTEL
 from grading.formats.support_judgments import JUDGED_PLACES
 from grading.formats.support_labels import LABELLED_ANSWERS
+from grading.formats.topic_dialects import TopicEntry
+from grading.types import Response
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
@@ -59,25 +62,49 @@ FORMATS: tuple[Format, ...] = (
     *leaderboards.FORMATS,
     *listings.FORMATS,
 )
-"""All formats, in the order of docs/help/files.md."""
+"""Our formats, in the order of docs/help/files.md."""
+PLUGGED: list[Format] = []
+"""Those of plug-ins, in the order of loading. A file is one of theirs if it is none of ours."""
+PLUGGABLE: Mapping[Content, type] = {
+    Content.TOPICS: TopicEntry,
+    Content.PASSAGES: passages.PassageEntry,
+    Content.RESPONSES: Response,
+}
+"""Contents of which plug-ins may bring formats, and what their readers yield."""
 
 
 def find(name: str) -> Format:
     """Return the format of that name. Raises `BadFormat`, which lists the known ones."""
-    for each in FORMATS:
+    every = (*FORMATS, *PLUGGED)
+    for each in every:
         if each.name == name:
             return each
-    raise BadFormat(f"no format {name!r}, expected {', '.join(each.name for each in FORMATS)}")
+    raise BadFormat(f"no format {name!r}, expected {', '.join(each.name for each in every)}")
 
 
 def of_content(*contents: Content) -> tuple[Format, ...]:
     """Return the formats of these contents; all without an argument."""
-    return tuple(each for each in FORMATS if not contents or each.content in contents)
+    return tuple(each for each in (*FORMATS, *PLUGGED) if not contents or each.content in contents)
 
 
 def candidates(path: Path, *contents: Content) -> list[Format]:
     """Return the formats that the file may have. Raises `BadFormat` for a file that is no text."""
-    return base.candidates(path, of_content(*contents))
+    fitting = base.candidates(path, of_content(*contents))
+    return [each for each in fitting if not each.plugin] or fitting
+
+
+def plugged(path: Path, content: Content) -> Format | None:
+    """Return the plug-in's format that the file has; None if it has none, or one of ours.
+
+    Raises `BadFormat` where several fit, and for a file that is no text.
+    """
+    if not any(each.content is content for each in PLUGGED):
+        return None
+    fitting = candidates(path, content)
+    theirs = [each for each in fitting if each.plugin]
+    if len(theirs) > 1:
+        raise base.unclear(path, theirs)
+    return theirs[0] if theirs else None
 
 
 def recognise(path: Path, *contents: Content) -> Format:
@@ -91,7 +118,7 @@ def recognise(path: Path, *contents: Content) -> Format:
         problem = f"the content is {labels}, expected {' or '.join(contents)}"
         raise BadFormat(problem, file=path.name, line=1)
     try:
-        return base.recognise_among(path, of_content(*contents))
+        return base.recognise_among(path, candidates(path, *contents) or of_content(*contents))
     except Unclear:
         raise
     except BadFormat as error:

@@ -24,7 +24,6 @@ urlpatterns = [
     path(f"{BATTLE}go-on/", questions.go_on, name="go-on"),
     path(f"{VOTES}judges/", judges.judges, name="judges"),
     path(f"{VOTES}judges/ask/", judges.ask, name="ask-judge"),
-    path(f"{VOTES}judges/<int:job_id>/limits/", judges.limits, name="judge-limits"),
     path(VOTES, board_page.board, name="board"),
     path(f"{VOTES}file/<str:form>/", board_page.board_file, name="board-file"),
     path(f"{VOTES}events/<str:form>/", board_page.votes_file, name="votes-file"),

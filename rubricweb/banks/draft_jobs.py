@@ -25,9 +25,10 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 from rubricweb.corpus.prompts import Writer
 from rubricweb.corpus.writers import limited_writer
-from rubricweb.jobs import leases, queue, steering
+from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.limits import price_of_calls
 from rubricweb.jobs.models import Chunk, Job
 from rubricweb.jobs.progress import Price, seconds_for
 
@@ -131,13 +132,9 @@ def price(options: DraftOptions, places: Sequence[DraftPlace]) -> Price:
         steering.tokens_of([text for _, text in place.task(options.kind).messages]) for place in places
     )
     written = REPLY_TOKENS * len(places)
-    each = seconds_a_place(options.backend, options.llm)
-    return Price(
-        cells=len(places),
-        tokens=round(read + written),
-        seconds=seconds_for(len(places), 1 / each if each else None),
-        dollars=steering.cost(options.backend, options.llm, read, written),
-    )
+    model, each = (options.backend, options.llm), seconds_a_place(options.backend, options.llm)
+    seconds = seconds_for(len(places), 1 / each if each else None)
+    return price_of_calls(*model, calls=len(places), read=read, written=written, seconds=seconds)
 
 
 def seconds_a_place(backend: str, llm: str) -> float | None:
@@ -181,32 +178,21 @@ def start(
     places = lacking(bank.collection, bank, among=among).places[:at_most]
     if not places:
         raise CannotDraft("Each topic with a text has items, or drafts that wait for a decision.")
-    job = DraftJob.objects.create(
+    job = DraftJob(
         bank=bank,
         kind=str(options.kind),
         backend=backend.name,
         llm=options.llm or backend.default_llm,
-        most_calls=max(1, limits.calls),
-        most_dollars=limits.dollars,
         priority=Job.Priority.HIGH if len(places) == 1 else Job.Priority.DEFAULT,
-        total=len(places),
         by=by,
     )
     kept = _kept_replies(job)
     chunks = [
-        DraftChunk(
-            job=job,
-            topic=place.topic,
-            facet_id=place.facet_id,
-            number=number,
-            size=1,
-            replies=kept.get(place.key, {}),
-        )
-        for number, place in enumerate(places)
+        DraftChunk(topic=place.topic, facet_id=place.facet_id, size=1, replies=kept.get(place.key, {}))
+        for place in places
     ]
-    queue.enqueue(DraftChunk.objects.bulk_create(chunks))
+    steering.begin(job, chunks, limits)
     audit.record("drafting begun", bank, by=by, detail=f"{job}, {job.total} calls or more, {limits.text}")
-    events.publish_on_commit(bank.collection.channel, "progress")
     return job
 
 

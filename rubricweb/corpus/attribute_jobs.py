@@ -24,14 +24,15 @@ from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer
 from rubricweb.corpus.writers import limited_writer
-from rubricweb.jobs import leases, queue, steering
+from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.limits import ExpectedCost, price_of_calls
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN, ExpectedCost, Limits, cost
+from rubricweb.jobs.steering import CHARS_A_TOKEN, Limits
 
 REPLY_TOKENS = 70
 """Tokens of a usual reply."""
@@ -62,13 +63,14 @@ def price(collection: Collection, writer: Writer) -> Price:
 def _price(collection: Collection, writer: Writer, calls: int) -> Price:
     text = collection.topics.aggregate(chars=Avg(Length("text")))["chars"] or 0
     read, written = calls * (len(PROMPT.template) + text) / CHARS_A_TOKEN, calls * REPLY_TOKENS
-    rate = rate_of(AttributeChunk.objects.filter(job__backend=writer.backend, job__llm=writer.llm))
-    return Price(
-        cells=calls,
-        tokens=round(read + written),
-        seconds=seconds_for(calls, rate),
-        dollars=cost(writer.backend, writer.llm, read, written),
-    )
+    model = writer.backend, writer.llm
+    seconds = seconds_for(calls, _rate(*model))
+    return price_of_calls(*model, calls=calls, read=read, written=written, seconds=seconds)
+
+
+def _rate(backend: str, llm: str) -> float | None:
+    """Return the topics a second of one worker in the model's latest chunks; None if it scored none."""
+    return rate_of(AttributeChunk.objects.filter(job__backend=backend, job__llm=llm))
 
 
 @transaction.atomic
@@ -77,22 +79,10 @@ def start(collection: Collection, writer: Writer, *, limits: Limits, by: User | 
     topics = missing(collection, writer)
     if not topics:
         raise AllTopicsScored(f"{writer.llm} has scored every topic that has a text.")
-    job = AttributeJob.objects.create(
-        collection=collection,
-        backend=writer.backend,
-        llm=writer.llm,
-        prompt_id=PROMPT.prompt_id,
-        most_calls=max(1, limits.calls),
-        most_dollars=limits.dollars,
-        total=len(topics),
-        by=by,
-    )
-    chunks = [
-        AttributeChunk(job=job, topic=topic, number=number, size=1) for number, topic in enumerate(topics)
-    ]
-    queue.enqueue(AttributeChunk.objects.bulk_create(chunks))
+    job = AttributeJob(collection=collection, prompt_id=PROMPT.prompt_id, by=by)
+    job.backend, job.llm = writer.backend, writer.llm
+    steering.begin(job, [AttributeChunk(topic=topic, size=1) for topic in topics], limits)
     audit.record("attributes of topics asked of a model", collection, by=by, detail=str(job))
-    events.publish_on_commit(collection.channel, "progress")
     return job
 
 
@@ -179,11 +169,6 @@ def _jobs(collection_id: int) -> QuerySet[AttributeJob]:
     return AttributeJob.objects.filter(collection=collection_id).select_related("collection", "by")
 
 
-def measured_rate(job: AttributeJob) -> float | None:
-    """Return the topics a second of one worker in the model's latest chunks; None if it scored none."""
-    return rate_of(AttributeChunk.objects.filter(job__backend=job.backend, job__llm=job.llm))
-
-
 def job_cost(job: AttributeJob) -> ExpectedCost:
     """Return the expected cost of the whole job, whatever is done."""
     return ExpectedCost.of(_price(job.collection, Writer(job.backend, job.llm), job.total))
@@ -203,6 +188,7 @@ LISTING = Listing(
     does=str,
     address=lambda job: reverse("corpus:topic-attributes", args=[job.collection.slug]),
     opens="Topics",
-    rate=measured_rate,
+    rate=lambda job: _rate(job.backend, job.llm),
+    expected=job_cost,
 )
 """Scores of topics, in the list of a collection's jobs."""

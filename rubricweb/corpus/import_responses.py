@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,7 @@ from django.db import reset_queries
 
 from grading import types
 from grading.errors import BadFormat
+from grading.formats.base import Format
 from grading.formats.ids import text_md5
 from grading.formats.responses import read_answers
 from grading.segmentation import MAX_TOKENS, PassagesOf, response_passages
@@ -58,11 +59,11 @@ class ResponseImporter:
         self._replaced: dict[Topic, set[str]] = {}
         """By topic: doc ids of the passages of responses that the files replace."""
 
-    def read(self, path: Path) -> None:
-        """Import a file, or all files of a folder and of the folders in it."""
+    def read(self, path: Path, *, chosen: Callable[[Path], Format | None]) -> None:
+        """Import a file, or all files of a folder and of the folders in it; `chosen` may be a plug-in's."""
         paths, others = response_files(path)
         for file in paths:
-            self._read_file(file)
+            self._read_file(file, chosen(file))
         if others:
             names = some(other.name for other in others)
             self._tally.note(f"left out files that do not end in .jsonl, .json, .gz or .txt: {names}")
@@ -116,10 +117,11 @@ class ResponseImporter:
         self._tally.of("passages").changed += textless.update(text=text)
         self._tally.of("responses").changed += 1
 
-    def _read_file(self, path: Path) -> None:
+    def _read_file(self, path: Path, chosen: Format | None) -> None:
+        read = chosen.read if chosen and chosen.plugin else read_answers
         unknown: list[tuple[str, FilePosition]] = []
         n_read = cut = 0
-        for response in read_answers(path):
+        for response in read(path):
             at = FilePosition(path, response.line or None)
             topic = self._topic(response, at)
             if topic is None:

@@ -25,10 +25,9 @@ from rubricweb.corpus.attribute_jobs import LISTING, PERSON, Value
 from rubricweb.corpus.derived_models import AttributeJob
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
-from rubricweb.jobs import steering
+from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 
 PAGE = "corpus/topic_attributes.html"
 PAGE_TOPICS = 50
@@ -154,19 +153,6 @@ def decide(request: HtmxRequest, slug: str, topic_id: int) -> HttpResponse:
     return redirect(f"{reverse('corpus:topic-attributes', args=[slug])}?page={page}#topic-{topic.pk}")
 
 
-@require_POST
-def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    """Let the job ask and spend more, or less."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    job = get_object_or_404(AttributeJob, pk=job_id, collection=collection)
-    form = LimitsForm(attribute_jobs.job_cost(job), request.POST)
-    if form.is_valid():
-        steering.change_limits(job, form.limits, by=request.user)
-    else:
-        messages.error(request, "The limits are not numbers that a job can have; nothing has changed.")
-    return redirect("corpus:topic-attributes", slug)
-
-
 def _context(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     """Return what the page has, whatever is asked on it."""
     topics = collection.topics.order_by("position", "pk")
@@ -185,8 +171,7 @@ def _context(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     }
     live = jobs.exclude(state__in=Job.ENDED).first()
     if live and roles.holds(request.user, collection, roles.TO_ORGANIZE):
-        limits_form = LimitsForm(attribute_jobs.job_cost(live))
-        limits_form.initial = {"most_calls": live.most_calls, "most_dollars": live.most_dollars}
+        limits_form = LimitsForm.of_job(live, attribute_jobs.job_cost(live))
         context |= {"live": live, "limits_form": limits_form}
     if opened := topics.filter(pk=parse_id(request.GET.get("topic", ""))).first():
         context |= {"opened": opened, "attributes_form": AttributesForm(opened)}

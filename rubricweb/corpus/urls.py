@@ -11,7 +11,6 @@ urlpatterns = [
     path("collections/<slug:slug>/settings/", settings.settings, name="settings"),
     path(ATTRIBUTES, topic_attributes.topic_attributes, name="topic-attributes"),
     path(f"{ATTRIBUTES}topics/<int:topic_id>/", topic_attributes.decide, name="attributes-decide"),
-    path(f"{ATTRIBUTES}jobs/<int:job_id>/", topic_attributes.limits, name="attributes-limits"),
     path(PEOPLE, people.people, name="people"),
     path(f"{PEOPLE}members/", people.member, name="member"),
     path(f"{PEOPLE}members/<int:user_id>/password/", people.password_link, name="password-link"),

@@ -30,6 +30,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus import access, prompts
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs import steering
+from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.progress import Price, Progress, progress_of
 
 PAGE = "editor/topic.html"
@@ -42,7 +43,7 @@ class DraftingProgress:
 
     job: DraftJob
     progress: Progress
-    limits: steering.LimitsForm | None
+    limits: LimitsForm | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Start:
     lacking: Lacking
     form: StartForm
     price: Price
-    limits: steering.LimitsForm
+    limits: LimitsForm
     drafting: DraftingProgress | None
 
     @property
@@ -117,8 +118,8 @@ def start_of(
         return None
     form = StartForm(collection, chosen)
     price = draft_jobs.price(form.options, lacking.places)
-    expected = steering.ExpectedCost.of(price)
-    limits = steering.LimitsForm(expected, chosen if chosen and "most_calls" in chosen else None)
+    expected = ExpectedCost.of(price)
+    limits = LimitsForm(expected, chosen if chosen and "most_calls" in chosen else None)
     return Start(lacking, form, price, limits, under_way(job) if job else None)
 
 
@@ -128,11 +129,9 @@ def under_way(job: DraftJob) -> DraftingProgress:
     return DraftingProgress(job, progress, limits_form(job) if job.is_paused else None)
 
 
-def limits_form(job: DraftJob, posted: Mapping[str, str] | None = None) -> steering.LimitsForm:
+def limits_form(job: DraftJob, posted: Mapping[str, str] | None = None) -> LimitsForm:
     dollars = steering.cost(job.backend, job.llm, 1, 1)
-    form = steering.LimitsForm(steering.ExpectedCost(job.total, dollars), posted)
-    form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
-    return form
+    return LimitsForm.of_job(job, ExpectedCost(job.total, dollars), posted)
 
 
 @require_POST

@@ -21,9 +21,9 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer, writer_choices
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.models import GraderConfig
+from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 from rubricweb.support import actions
 from rubricweb.support.actions import Asking, NothingToAsk
 from rubricweb.support.kind import LISTING, price

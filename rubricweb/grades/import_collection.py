@@ -272,7 +272,7 @@ class _Import:
         verify_again(self.banks.keyed)
         self._read_grades()
         for path in files.responses:
-            self.responses.read(path)
+            self.responses.read(path, chosen=partial(self._chosen, content=Content.RESPONSES))
         self._read_work({Content.LABELLED_ANSWERS: files.support})  # which may make answers
         chosen_run = partial(self._chosen, content=Content.RUN)
         if files.runs:
@@ -308,12 +308,12 @@ class _Import:
                     importer.read(path, formats[path].read(path))
 
     def _chosen(self, path: Path, content: Content) -> Format | None:
-        """Return the format that somebody chose for the file.
+        """Return the format that somebody chose for the file, or that of a plug-in which it has.
 
         Raises BadFormat if its content has another.
         """
         name = self.files.read_as.get(path)
-        file_format = registry.find(name) if name else None
+        file_format = registry.find(name) if name else registry.plugged(path, content)
         if file_format and file_format.content is not content:
             raise BadFormat(f"read as {file_format.label}, which is no {content}", file=path.name)
         return file_format

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -29,7 +29,8 @@ from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
 from rubricweb.grades.replies import RawReply, raw_replies
 from rubricweb.grades.templatetags.grades import again_of
 from rubricweb.jobs import listing, steering
-from rubricweb.jobs.listing import JobLine, Stage, TaskListing
+from rubricweb.jobs.limits import LimitsForm
+from rubricweb.jobs.listing import JobLine, Listing, Stage, TaskListing
 from rubricweb.jobs.progress import Price
 
 CALLS_A_PAGE = 20
@@ -175,6 +176,22 @@ def _steer_press(request: HtmxRequest, job: GradingJob, act: str) -> None:
             steering.steer(each, act, by=request.user)
     else:
         raise Http404("No such act.")
+
+
+@require_POST
+def limits(request: HtmxRequest, slug: str, kind: str, job_id: int) -> HttpResponse:
+    """Let a job ask its model more often, or less, in all; one that stopped at a limit goes on."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    listed = listing.get(kind)
+    if not isinstance(listed, Listing) or listed.expected is None:
+        raise Http404("No such limits.")
+    job = get_object_or_404(listed.jobs(collection.pk), pk=job_id)
+    form = LimitsForm.of_job(job, listed.expected(job), request.POST)
+    if form.is_valid():
+        job = steering.change_limits(job, form.limits, by=request.user)
+    for name, problems in form.errors.items():
+        messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))}")
+    return redirect(listed.address(job))
 
 
 def _role_to_steer(kind: str) -> roles.Role:

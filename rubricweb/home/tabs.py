@@ -142,7 +142,7 @@ TABS = (
                     f"arena:{name}"
                     for name in (
                         *("board-file", "votes-file", "keep-board", "settings"),
-                        *("judges", "ask-judge", "judge-limits"),
+                        *("judges", "ask-judge"),
                     )
                 ),
             ),

@@ -18,6 +18,7 @@ from rubricweb.jobs.models import Job, Task
 from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
 
 if TYPE_CHECKING:
+    from rubricweb.jobs.limits import ExpectedCost
     from rubricweb.jobs.waiting import Wait
 
 LISTED_JOBS = 50
@@ -41,6 +42,8 @@ class Listing:
     """Address of the job's page; empty where the reader may not open it."""
     rate: Callable[[Any], float | None]
     """Units a second of one worker, as known from earlier jobs."""
+    expected: Callable[[Any], ExpectedCost] | None = None
+    """What a job is expected to take in all; None for jobs whose limits are not changed by organizers."""
     is_for_its_starter: bool = False
     """Whether the person who started it sees it even without seeing other jobs."""
     shows_calls: Callable[[Any], bool] = lambda _: True

@@ -7,9 +7,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from django import forms
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -29,7 +28,6 @@ from rubricweb.jobs.models import Chunk, Job, LimitedJob
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
-    from rubricweb.jobs.progress import Price
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +40,6 @@ MILLION = 1_000_000
 CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 L = TypeVar("L", bound=LimitedJob)
 M = TypeVar("M")
-MOST_CALLS = 10_000_000
-MORE_THAN_EXPECTED = 2
-"""Factor by which suggested limits exceed the estimate."""
 
 
 def lock(job: J) -> J:
@@ -232,6 +227,19 @@ class Limits:
         return f"{self.calls:,} calls{money}"
 
 
+@transaction.atomic
+def begin(job: L, chunks: Sequence[Chunk], limits: Limits) -> L:
+    """Save a new job and its chunks, numbered as they stand, for workers to take, and tell open pages."""
+    job.most_calls, job.most_dollars = max(1, limits.calls), limits.dollars
+    job.total = sum(chunk.size for chunk in chunks)
+    job.save()
+    for number, chunk in enumerate(chunks):
+        chunk.job, chunk.number = job, number  # type: ignore[attr-defined]  # the subclass's
+    queue.enqueue(type(chunks[0])._default_manager.bulk_create(chunks))
+    events.publish_on_commit(job.collection.channel, "progress")  # type: ignore[attr-defined]
+    return job
+
+
 class LimitedModel:
     """A model that is called no more than its job allows.
 
@@ -340,42 +348,3 @@ def _pause_if_spent(job: Any, dollars: float) -> None:
     elif locked.most_dollars is not None and locked.dollars + dollars > locked.most_dollars:
         spent = f"It has spent about ${locked.dollars:,.2f} of ${locked.most_dollars:,.2f}"
         pause_locked(locked, reason=f"{spent}, and the next call could cost more than is left.")
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedCost:
-    """The expected calls and costs of a job."""
-
-    calls: int
-    dollars: float | None
-    """Expected cost; None for a server's model without a price, where only a limit on calls protects."""
-
-    @classmethod
-    def of(cls, price: Price) -> Self:
-        """Return what the price says, where each of its cells is a call."""
-        return cls(price.cells, price.dollars)
-
-
-class LimitsForm(forms.Form):
-    """A limit on calls, and on money where the model has a price."""
-
-    most_calls = forms.IntegerField(label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS)
-    most_dollars = forms.FloatField(label="Maximum cost, in US dollars", min_value=0, max_value=1e6)
-
-    def __init__(self, expected: ExpectedCost, submitted: Mapping[str, Any] | None = None) -> None:
-        has_price = expected.dollars is not None
-        initial = {
-            "most_calls": MORE_THAN_EXPECTED * expected.calls if has_price else None,
-            "most_dollars": round(MORE_THAN_EXPECTED * (expected.dollars or 0) + 0.005, 2),
-        }
-        super().__init__(submitted, initial=initial, auto_id="limits-%s")
-        if not expected.dollars:
-            del self.fields["most_dollars"]
-        if not has_price:
-            note = f"No price is set for this model. Expected: {expected.calls:,}."
-            self.fields["most_calls"].help_text = note
-
-    @property
-    def limits(self) -> Limits:
-        """Return the limits of the valid form."""
-        return Limits(self.cleaned_data["most_calls"], self.cleaned_data.get("most_dollars"))

@@ -10,9 +10,9 @@ from django.db import transaction
 
 from grading.support import CLAIM_PROMPT_ID, LONGEST_REPLY, PROMPT_ID, JudgedCitations, Support
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, events
+from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import queue
+from rubricweb.jobs import steering
 from rubricweb.jobs.steering import Limits
 from rubricweb.support import labels, rationales
 from rubricweb.support.labels import Citation, citation_of
@@ -105,18 +105,12 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
     by_topic = Counter(citation.topic_id for citation in citations)
     if not by_topic:
         raise NothingToAsk
-    job.most_calls, job.most_dollars = max(1, limits.calls), limits.dollars
-    job.total, job.by = by_topic.total(), by
-    job.save()
-    chunks = [
-        SupportChunk(job=job, topic_id=topic_id, number=number, size=size)
-        for number, (topic_id, size) in enumerate(by_topic.items())
-    ]
-    queue.enqueue(SupportChunk.objects.bulk_create(chunks))
+    job.by = by
+    chunks = [SupportChunk(topic_id=topic_id, size=size) for topic_id, size in by_topic.items()]
+    steering.begin(job, chunks, limits)
     audit.record(
         "support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} {units_of(job)}"
     )
-    events.publish_on_commit(collection.channel, "progress")
     return job
 
 

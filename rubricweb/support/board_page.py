@@ -19,16 +19,15 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.core.formatting import number
 from rubricweb.core.forms import ChipForm, offer_choices
-from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.http import MAX_ID, Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer, writer_choices
 from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, UnknownRuns, find_runs, tasks
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs import steering
+from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
-from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
@@ -242,9 +241,7 @@ def job_context(request: HtmxRequest, job: SupportJob) -> dict[str, object]:
         "may_organize": may_organize,
     }
     if may_organize and not job.has_ended:
-        form = LimitsForm(ExpectedCost.of(price_of_job(job)))
-        form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
-        context["limits_form"] = form
+        context["limits_form"] = LimitsForm.of_job(job, ExpectedCost.of(price_of_job(job)))
     elif may_organize and left:
         context["retry_price"] = expected = price_of_retry(job)
         context["retry_form"] = LimitsForm(ExpectedCost.of(expected))
@@ -327,34 +324,18 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    """Let the job ask and spend more, or less."""
-    job = job_of(request, slug, job_id, needed=roles.TO_ORGANIZE)
-    form = LimitsForm(ExpectedCost.of(price_of_job(job)), request.POST)
-    if not form.is_valid():
-        return _refused(request, job, form, "limits_form")
-    changed = steering.change_limits(job, form.limits, by=request.user)
-    return after_post(request, f"{PAGE}#job", job_context(request, changed), to=job.get_absolute_url())
-
-
-@require_POST
 def retry(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     """Ask the model again about every citation whose label failed."""
     job = job_of(request, slug, job_id, needed=roles.TO_ORGANIZE)
     form = LimitsForm(ExpectedCost.of(price_of_retry(job)), request.POST)
     if not form.is_valid():
-        return _refused(request, job, form, "retry_form")
+        context = board_context(request, job.judge.collection, request.GET) | job_context(request, job)
+        return form_response(request, PAGE, context | {"retry_form": form}, part="job", status=422)
     try:
         return _started(request, actions.retry_failed(job, limits=form.limits, by=request.user))
     except NothingToAsk:
         messages.info(request, "No label of this model has failed.")
         return redirect(job)
-
-
-def _refused(request: HtmxRequest, job: SupportJob, form: LimitsForm, name: str) -> HttpResponse:
-    """Show the job again, with what is wrong in its form of this name."""
-    context = board_context(request, job.judge.collection, request.GET) | job_context(request, job)
-    return form_response(request, PAGE, context | {name: form}, part="job", status=422)
 
 
 def _started(request: HtmxRequest, job: SupportJob) -> HttpResponse:

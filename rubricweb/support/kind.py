@@ -20,10 +20,11 @@ from rubricweb.corpus.writers import limited_writer
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.limits import ExpectedCost, price_of_calls
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN, cost
+from rubricweb.jobs.steering import CHARS_A_TOKEN
 from rubricweb.support.actions import Asking, failed_of, judge_for, left_to_ask, sampled_of, units_of
 from rubricweb.support.labels import Citation, citation_of, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
@@ -65,11 +66,9 @@ def _price(collection: Collection, asking: Asking, calls: int) -> Price:
     rate = rate_of(
         SupportChunk.objects.filter(job__judge__backend=asking.backend, job__judge__llm=asking.llm)
     )
-    return Price(
-        cells=calls,
-        tokens=round(read + written),
-        seconds=seconds_for(calls, rate),
-        dollars=cost(asking.backend, asking.llm, read, written),
+    seconds = seconds_for(calls, rate)
+    return price_of_calls(
+        asking.backend, asking.llm, calls=calls, read=read, written=written, seconds=seconds
     )
 
 
@@ -227,4 +226,5 @@ LISTING = Listing(
     address=SupportJob.get_absolute_url,
     opens="Details",
     rate=measured_rate,
+    expected=lambda job: ExpectedCost.of(price_of_job(job)),
 )

@@ -11,6 +11,5 @@ urlpatterns = [
     path(SUPPORT, board_page.board, name="board"),
     path(f"{SUPPORT}labelling/", board_page.choose, name="choose"),
     path(f"{SUPPORT}ask/", board_page.ask, name="ask"),
-    path(f"{SUPPORT}jobs/<int:job_id>/limits/", board_page.limits, name="limits"),
     path(f"{SUPPORT}jobs/<int:job_id>/retry/", board_page.retry, name="retry"),
 ]

@@ -12,7 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.prompts import options_of_writer
-from rubricweb.jobs import queue, steering
+from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
 from rubricweb.systems.models import SystemChunk, SystemJob, spec_as_json
 
@@ -43,19 +43,9 @@ def start(
     if spec.needs_model:
         spec = replace(spec, model_options=options_of_writer(collection, spec.backend, spec.llm))
     run = _new_run(collection, run_tag, spec)
-    job = SystemJob.objects.create(
-        collection=collection,
-        run=run,
-        spec=spec_as_json(spec),
-        most_calls=max(1, limits.calls),
-        most_dollars=limits.dollars,
-        total=len(topics),
-        by=by,
-    )
-    chunks = [SystemChunk(job=job, topic=topic, number=number, size=1) for number, topic in enumerate(topics)]
-    queue.enqueue(SystemChunk.objects.bulk_create(chunks))
+    job = SystemJob(collection=collection, run=run, spec=spec_as_json(spec), by=by)
+    steering.begin(job, [SystemChunk(topic=topic, size=1) for topic in topics], limits)
     audit.record("run being made", run, by=by, detail=f"{run_tag}: {spec.method}, {len(topics)} topics")
-    events.publish_on_commit(collection.channel, "progress")
     return job
 
 

@@ -30,6 +30,7 @@ from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
+from rubricweb.jobs.limits import ExpectedCost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
@@ -57,8 +58,8 @@ class SystemPrice:
     """A server is asked whose price is not known, so that only a limit on calls protects from surprises."""
 
     @property
-    def of_model(self) -> steering.ExpectedCost:
-        return steering.ExpectedCost(self.calls, self.price.dollars)
+    def of_model(self) -> ExpectedCost:
+        return ExpectedCost(self.calls, self.price.dollars)
 
     @property
     def calls_a_topic(self) -> float:
@@ -238,4 +239,5 @@ LISTING = Listing(
     address=_address,
     opens="Run",
     rate=lambda _: None,
+    expected=lambda job: price(job.collection, job.system, job.total).of_model,
 )

@@ -18,10 +18,10 @@ from grading.systems.base import CitedSentence, SystemStep
 from grading.systems.pipeline import Made
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
+from rubricweb.core.http import HtmxRequest, after_post, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.jobs import steering
+from rubricweb.jobs.limits import LimitsForm
 from rubricweb.jobs.models import Chunk
 from rubricweb.systems import actions, models
 from rubricweb.systems.kind import price
@@ -216,58 +216,25 @@ def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     return page_or_part(request, MAKE, context, part="job")
 
 
-DONE = {
-    "pause": "{} is paused.",
-    "resume": "{} has resumed.",
-    "cancel": "{} is cancelled. The model's replies are kept.",
-    "rest": "{} continues with the remaining topics.",
-}
-
-
 @require_POST
-def steer(request: HtmxRequest, slug: str, run_id: int, verb: str) -> HttpResponse:
-    """Pause, resume or cancel the job, or make the topics that it has left."""
+def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+    """Make the topics that the job has left."""
     job = job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
-    if verb == "rest":
-        actions.make_rest(job, by=request.user)
-    else:
-        steering.steer(job, verb, by=request.user)
-    messages.info(request, DONE[verb].format(job.run))
-    return _after(request, slug, run_id)
-
-
-@require_POST
-def limits(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    """Let the job ask more, or less."""
-    job = job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
-    form = _limits_form(job, request)
-    if not form.is_valid():
-        return form_response(request, MAKE, _context(request, job, form), part="job")
-    steering.change_limits(job, form.limits, by=request.user)
-    return _after(request, slug, run_id)
-
-
-def _after(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    job = job_for(request.user, slug, run_id)
+    job = actions.make_rest(job, by=request.user)
+    messages.info(request, f"{job.run} continues with the remaining topics.")
     to = reverse("systems:made", args=[slug, run_id])
     return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
 
 
-def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> steering.LimitsForm:
-    expected = price(job.collection, job.system, job.total)
-    form = steering.LimitsForm(expected.of_model, request.POST if request else None)
-    form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
-    return form
-
-
-def _context(request: HtmxRequest, job: SystemJob, form: steering.LimitsForm | None = None) -> dict[str, Any]:
+def _context(request: HtmxRequest, job: SystemJob) -> dict[str, Any]:
     may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
     has_limits = may_organize and job.system.needs_model and not job.has_ended
+    expected = price(job.collection, job.system, job.total).of_model
     context = page(job.collection, may_organize=may_organize)
     return context | {
         "row": next(row for row in context["rows"] if row.job == job),
         "opened": job.run,
         "system": job.system,
         "topics": topic_rows(job),
-        "form": (form or _limits_form(job)) if has_limits else None,
+        "form": LimitsForm.of_job(job, expected) if has_limits else None,
     }

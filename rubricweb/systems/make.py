@@ -24,8 +24,9 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.prompts import writer_choices, writer_of
 from rubricweb.grades.engine import monitor
+from rubricweb.jobs.limits import LimitsForm
 from rubricweb.jobs.progress import Progress, progress_of
-from rubricweb.jobs.steering import Limits, LimitsForm
+from rubricweb.jobs.steering import Limits
 from rubricweb.systems import actions, retrieval
 from rubricweb.systems.kind import price
 from rubricweb.systems.models import SystemJob
@@ -379,8 +380,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and (not expected.calls or limits.is_valid()):
         return _start(request, collection, form, limits.limits if expected.calls else Limits(1))
     context |= {"expected": expected, "limits": limits, "workers": monitor.workers()}
-    status = 422 if limits.is_bound else 200
-    return form_response(request, MAKE, context, status=status)
+    return form_response(request, MAKE, context, status=422 if limits.is_bound else 200)
 
 
 def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits: Limits) -> HttpResponse:

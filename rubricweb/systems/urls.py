@@ -8,9 +8,5 @@ MADE = f"{MAKE}<int:run_id>/"
 urlpatterns = [
     path(MAKE, make.make, name="make"),
     path(MADE, made.made, name="made"),
-    path(f"{MADE}pause/", made.steer, {"verb": "pause"}, name="pause"),
-    path(f"{MADE}resume/", made.steer, {"verb": "resume"}, name="resume"),
-    path(f"{MADE}cancel/", made.steer, {"verb": "cancel"}, name="cancel"),
-    path(f"{MADE}rest/", made.steer, {"verb": "rest"}, name="make-rest"),
-    path(f"{MADE}limits/", made.limits, name="limits"),
+    path(f"{MADE}rest/", made.make_rest, name="make-rest"),
 ]

@@ -309,7 +309,7 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         job=step, number=0, size=1, state="done", result=MADE, request={"qid": "7"},
         spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)),
     )  # fmt: skip
-    known = {"question_id": question.pk, "step_id": step.pk, "arena:judge-limits job_id": judged.pk}
+    known = {"question_id": question.pk, "step_id": step.pk}
     return known | battles
 
 
@@ -330,14 +330,14 @@ def _kept(collection: Collection, viewer: User) -> dict[str, object]:
 def _supported(collection: Collection) -> dict[str, object]:
     judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="x", prompt_id="P@1")
     job = judge.jobs.create(citations="all", state="done", total=1, most_calls=1)
-    jobs = {f"support:{name} job_id": job.pk for name in ("limits", "retry")}
     scoring = {"backend": "openai_compatible", "llm": "x", "prompt_id": "P@1", "state": "done", "total": 1}
     scored = collection.attribute_jobs.create(**scoring, most_calls=1)
     topic = collection.topics.first()
     scored.chunks.create(topic=topic, number=0, size=1, state="done", replies={"0": ["{}"]})
-    jobs["corpus:attributes-limits job_id"] = scored.pk
-    steered = {"grades:steer kind": "support", "grades:steer job_id": job.pk, "grades:steer act": "pause"}
-    return {**jobs, **steered, "exports:support file": "jsonl"}
+    steered = {"grades:steer act": "pause", "support:retry job_id": job.pk}
+    for name in ("limits", "steer"):
+        steered |= {f"grades:{name} kind": "support", f"grades:{name} job_id": job.pk}
+    return {**steered, "exports:support file": "jsonl"}
 
 
 def _told(collection: Collection) -> dict[str, object]:

@@ -28,6 +28,7 @@ from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
 from rubricweb.jobs import steering
+from rubricweb.jobs.limits import MOST_CALLS
 from rubricweb.jobs.progress import progress_of
 
 STEERS = ("pause", "resume", "cancel")
@@ -49,7 +50,7 @@ class DraftScope(serializers.Serializer[Any]):
 class DraftLimits(serializers.Serializer[Any]):
     """The limits at which the job pauses."""
 
-    most_calls = serializers.IntegerField(min_value=1, max_value=steering.MOST_CALLS)
+    most_calls = serializers.IntegerField(min_value=1, max_value=MOST_CALLS)
     most_dollars = serializers.FloatField(
         min_value=0, required=False, allow_null=True, default=None, help_text="Null for no limit."
     )

@@ -11,9 +11,9 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.battles import ArenaError, locked_arena
 from rubricweb.arena.judges.votes import Judge, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob
-from rubricweb.core import audit, events
+from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import queue
+from rubricweb.jobs import steering
 from rubricweb.jobs.steering import Limits
 
 
@@ -46,22 +46,17 @@ def start(collection: Collection, asking: JudgeRequest, *, limits: Limits, by: U
     pairs = missing(collection, asking.judge, asking.pairs)
     if not pairs:
         raise NothingToJudge
-    job = JudgeJob.objects.create(
+    job = JudgeJob(
         collection=collection,
         backend=asking.backend,
         llm=asking.llm,
         prompt_id=asking.judge.prompt_id,
         pairs=asking.pairs,
         longest_reply=asking.longest_reply,
-        most_calls=max(1, limits.calls),
-        most_dollars=limits.dollars,
-        total=len(pairs),
         by=by,
     )
     chunks = [
         JudgedPair(
-            job=job,
-            number=number,
             size=1,
             topic_id=pair.topic_id,
             left_id=pair.left_id,
@@ -70,9 +65,8 @@ def start(collection: Collection, asking: JudgeRequest, *, limits: Limits, by: U
             right_digest=pair.right_digest,
             replies=pair.replies,
         )
-        for number, pair in enumerate(pairs)
+        for pair in pairs
     ]
-    queue.enqueue(JudgedPair.objects.bulk_create(chunks))
+    steering.begin(job, chunks, limits)
     audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {job.total:,} pairs")
-    events.publish_on_commit(collection.channel, "progress")
     return job

@@ -25,10 +25,11 @@ from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.limits import ExpectedCost, price_of_calls
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN, cost
+from rubricweb.jobs.steering import CHARS_A_TOKEN
 from rubricweb.webhooks import actions as webhooks
 
 WORD_CHARS = 6
@@ -66,19 +67,14 @@ def _price(asking: JudgeRequest, pairs: int, n_words: int) -> Price:
     calls = ORDERS * pairs
     chars = calls * len(pairwise_prompt().template) + ORDERS * n_words * WORD_CHARS
     read, written = chars / CHARS_A_TOKEN, calls * VERDICT_TOKENS
-    same = {"job__backend": asking.backend, "job__llm": asking.llm}
-    rate = rate_of(JudgedPair.objects.filter(**same))
-    return Price(
-        cells=calls,
-        tokens=round(read + written),
-        seconds=seconds_for(pairs, rate),
-        dollars=cost(asking.backend, asking.llm, read, written),
-    )
+    model = asking.backend, asking.llm
+    seconds = seconds_for(pairs, _rate(*model))
+    return price_of_calls(*model, calls=calls, read=read, written=written, seconds=seconds)
 
 
-def measured_rate(job: JudgeJob) -> float | None:
+def _rate(backend: str, llm: str) -> float | None:
     """Return the pairs a second of one worker in the model's latest chunks; None if it never judged."""
-    return rate_of(JudgedPair.objects.filter(job__backend=job.backend, job__llm=job.llm))
+    return rate_of(JudgedPair.objects.filter(job__backend=backend, job__llm=llm))
 
 
 class PairVotes(ChunkKind[JudgedPair]):
@@ -178,6 +174,7 @@ LISTING = Listing(
     name=lambda job: f"Ask {job.llm} for votes",
     does=lambda job: job.get_pairs_display(),
     address=page_of,
-    rate=measured_rate,
+    rate=lambda job: _rate(job.backend, job.llm),
+    expected=lambda job: ExpectedCost.of(price_of_job(job)),
     is_for_organizers=True,
 )

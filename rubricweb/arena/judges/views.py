@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from grading.pairwise import LONGEST_REPLY, PROMPT_ID, preference_of
 from rubricweb.accounts import roles
@@ -17,19 +17,18 @@ from rubricweb.arena import access
 from rubricweb.arena.judges import actions
 from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.judges.beside import beside_people
-from rubricweb.arena.judges.kind import LISTING, measured_rate, price, price_of_job
+from rubricweb.arena.judges.kind import LISTING, price, price_of_job
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.core.formatting import number
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer, writer_choices
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs import steering
+from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.listing import JobLine, ListedJob, lines_of
 from rubricweb.jobs.progress import progress_of
-from rubricweb.jobs.steering import ExpectedCost, LimitsForm
 
 PAGE = "arena/judges.html"
 LONGEST = 16_384
@@ -95,20 +94,6 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     return form_response(request, PAGE, context, part="ask", status=422 if limits.is_bound else 200)
 
 
-@require_POST
-def limits(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
-    """Let the job ask and spend more, or less."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    job = get_object_or_404(collection.judge_jobs.select_related("collection", "by"), pk=job_id)
-    form = LimitsForm(ExpectedCost.of(price_of_job(job)), request.POST)
-    if not form.is_valid():
-        context = _page_context(request, collection) | _job_context(job) | {"limits_form": form}
-        return form_response(request, PAGE, context, part="job", status=422)
-    changed = steering.change_limits(job, form.limits, by=request.user)
-    context = {"collection": collection, "may_organize": True} | _job_context(changed)
-    return after_post(request, f"{PAGE}#job", context, to=LISTING.address(changed))
-
-
 def _start(
     request: HtmxRequest, collection: Collection, asking: JudgeRequest, form: LimitsForm
 ) -> HttpResponse:
@@ -146,13 +131,11 @@ def _job_context(job: JudgeJob) -> dict[str, object]:
     """Return how far the job is, what it may take, and which replies named no verdict."""
     failed = job.chunks.filter(state=JudgedPair.State.DONE, failed__gt=0).select_related("topic")
     context: dict[str, object] = {
-        "row": ListedJob(LISTING, job, progress_of([job], measured_rate)[0]),
+        "row": ListedJob(LISTING, job, progress_of([job], LISTING.rate)[0]),
         "failures": [_failure(pair) for pair in failed[:SHOWN_FAILURES]],
     }
     if not job.has_ended:
-        form = LimitsForm(ExpectedCost.of(price_of_job(job)))
-        form.initial = {"most_calls": job.most_calls, "most_dollars": job.most_dollars}
-        context["limits_form"] = form
+        context["limits_form"] = LimitsForm.of_job(job, ExpectedCost.of(price_of_job(job)))
     return context
 
 

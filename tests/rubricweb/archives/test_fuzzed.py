@@ -217,16 +217,14 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         "arena:board-file form": "json", "arena:votes-file form": "csv",
         "card_id": pk(CalibrationCard.objects.filter(bank=bank)),
         "panel_id": pk(GraderConfig.objects.all()),
-        "exports:support file": "jsonl", "grades:steer kind": "support", "grades:steer act": "pause",
+        "exports:support file": "jsonl", "grades:steer act": "pause",
     }  # fmt: skip
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
-    for name in ("limits", "retry"):
-        known[f"support:{name} job_id"] = supported
-    known["corpus:attributes-limits job_id"] = pk(collection.attribute_jobs)
+    for name in ("limits", "steer"):
+        known |= {f"grades:{name} kind": "support", f"grades:{name} job_id": supported}
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
-    known["arena:judge-limits job_id"] = pk(collection.judge_jobs)
-    return known | {"grades:steer job_id": supported}
+    return known | {"support:retry job_id": supported}
 
 
 class Faults:

@@ -189,9 +189,8 @@ def test_an_organizer_asks_from_the_page(collection, answers, owner, developer, 
     assert response.status_code == 302
     opened = client.get(response.url).content.decode()
     assert "as often as it may" in opened
-    client.post(
-        reverse("arena:judge-limits", args=[collection.slug, job.pk]), {"most_calls": 20, "most_dollars": 1}
-    )
+    limits = reverse("grades:limits", args=[collection.slug, "votes", job.pk])
+    client.post(limits, {"most_calls": 20, "most_dollars": 1})
     assert worked(job).state == Job.State.DONE
     opened = " ".join(client.get(response.url).content.decode().split())
     for text in ("60 %", "1 without a vote", "Hard to say", NAME):

@@ -130,7 +130,7 @@ def test_the_page_prices_and_starts(collection, topics, scorer, owner, client_of
     assert client.post(page, asked | {"most_calls": 2}).status_code == 302
     job = AttributeJob.objects.get()
     assert (job.most_calls, job.total) == (2, 3)
-    limits = reverse("corpus:attributes-limits", args=[collection.slug, job.pk])
+    limits = reverse("grades:limits", args=[collection.slug, "attributes", job.pk])
     assert "Change limits" in markup(client.get(page))
     client.post(limits, {"most_calls": 5})
     job.refresh_from_db()

@@ -11,11 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from grading import plugins, prompts
-from grading.errors import GraderUnavailable
+from grading.errors import BadFormat, GraderUnavailable
+from grading.formats import registry as formats
+from grading.formats.base import Content
 from grading.graders import build, registry
 from grading.measures import names
 from grading.measures import registry as measures
@@ -62,9 +64,12 @@ def install(tmp_path, monkeypatch) -> Iterator[Install]:
         registered.clear()
         registered.update(before)
     measures.MEASURES[:] = kept[2]
+    formats.PLUGGED.clear()
     measures.find.cache_clear()
     names.parse.cache_clear()
-    sys.modules.pop("shared_words", None)
+    for name, module in list(sys.modules.items()):
+        if Path(getattr(module, "__file__", None) or "/").parent == tmp_path:
+            del sys.modules[name]
     plugins._LOADED.clear()
 
 
@@ -155,6 +160,73 @@ def test_the_help_has_the_example():
     text = (ROOT / "docs/help/judges.md").read_text(encoding="utf-8")
     assert f"```python\n{EXAMPLE.read_text(encoding='utf-8')}```" in text
     assert all(line in text for line in (f'"{each.split(" = ")[1]}"' for each in ENTRIES.values()))
+
+
+OUR_ANSWERS = "#answers of June\nq1\tTides follow the moon.\nq2\tSalt lowers the freezing point.\n"
+
+
+@pytest.fixture
+def answers(install) -> tuple[plugins.Plugin, ...]:
+    """The format that the help shows."""
+    text = (ROOT / "docs/help/judges.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(\"\"\"A format of answers.*?)```", text, re.DOTALL)
+    assert 'answers = "our_answers:ANSWERS"' in text
+    return install("our-answers", "2.0", {"rubricweb.formats": "answers = our_answers:ANSWERS"}, code)
+
+
+@pytest.mark.django_db
+def test_format_of_a_plugin_is_recognised_and_imported(answers, collection, tmp_path):
+    assert [(each.objects, each.problem) for each in answers] == [(("our-answers",), "")]
+    path = tmp_path / "june.tsv"
+    path.write_text(OUR_ANSWERS, encoding="utf-8")
+    assert formats.recognise(path).plugin == "our-answers 2.0"
+    call_command("import_collection", collection.slug, "--responses", str(path))
+    run = collection.runs.get(run_tag="june")
+    texts = [row.sentences[0]["text"] for row in run.responses.order_by("topic__query_id")]
+    assert texts == ["Tides follow the moon.", "Salt lowers the freezing point."]
+    ours = tmp_path / "topics.tsv"
+    ours.write_text("q1\tWhy tides?\n", encoding="utf-8")
+    assert formats.plugged(ours, Content.RESPONSES) is None
+
+
+@pytest.mark.parametrize(
+    ("read", "problem"),
+    [
+        ("[1 / 0]", "ZeroDivisionError: division by zero"),
+        ("['no response']", "BadPlugin: it is a str, expected Response"),
+    ],
+)
+@pytest.mark.django_db
+def test_a_format_that_fails_is_named_and_nothing_is_imported(install, collection, tmp_path, read, problem):
+    code = (
+        "from grading.formats.base import Content, Format\n"
+        "MINE = Format('mine', 'Mine', Content.RESPONSES, lambda sample: sample.lines[0] == '#mine',\n"
+        f"    lambda path: {read}, None, False, '')\n"
+    )
+    install("mine", "0.1", {"rubricweb.formats": "mine = mine:MINE"}, code)
+    path = tmp_path / "a.txt"
+    path.write_text("#mine\n", encoding="utf-8")
+    with pytest.raises(
+        (BadFormat, CommandError), match=re.escape(f"mine 0.1 cannot read it as Mine ({problem}")
+    ):
+        call_command("import_collection", collection.slug, "--responses", str(path))
+    assert not collection.runs.exists()
+
+
+def test_a_format_of_another_content_or_that_asks_too_much_is_left_out(install, tmp_path):
+    code = (
+        "from grading.formats.base import Content, Format\n"
+        "def recognises(sample): raise KeyError('first')\n"
+        "RUN = Format('r', 'R', Content.RUN, recognises, list, None, False, '')\n"
+        "ODD = Format('odd', 'Odd', Content.TOPICS, recognises, list, None, False, '')\n"
+    )
+    [odd, run] = install("odd", "0.1", {"rubricweb.formats": "a = odd:ODD\nb = odd:RUN"}, code)
+    assert odd.problem == ""
+    assert "the format 'r' is of run, expected one of: topics, passages, responses" in run.problem
+    path = tmp_path / "a.txt"
+    path.write_text("what is this\n", encoding="utf-8")
+    with pytest.raises(BadFormat, match="no known format"):
+        formats.recognise(path)
 
 
 FAULTY = {

@@ -36,6 +36,10 @@ def made_address(job, name="made"):
     return reverse(f"systems:{name}", args=[job.collection.slug, job.run_id])
 
 
+def limits_address(job):
+    return reverse("grades:limits", args=[job.collection.slug, "runs", job.pk])
+
+
 def topic_address(job):
     """Where the first topic is open below its row."""
     return f"{made_address(job)}?topic={job.chunks.first().topic_id}"
@@ -155,24 +159,25 @@ def test_only_organizers_make_runs_and_developers_see_how(sea, owner, client_of,
     assert job.run.run_tag in page
     assert 'href="?method=' not in page
     assert f'href="{MAKE}"' not in page
-    posts = [made_address(job, name) for name in ("pause", "resume", "cancel", "make-rest", "limits")]
+    posts = [made_address(job, "make-rest"), limits_address(job)]
     assert {client_of(developer).post(post).status_code for post in posts} == {403}
     assert {client_of(owner).get(post).status_code for post in posts} == {405}
 
 
 def test_a_job_is_paused_resumed_cancelled_and_made_again(sea, owner, client_of):
     job, client = start(sea, owner, answering=Answering.NONE), client_of(owner)
-    for name, state in (
-        ("pause", "paused"),
-        ("resume", "queued"),
-        ("cancel", "cancelled"),
-        ("make-rest", "queued"),
-    ):
-        response = client.post(made_address(job, name), {"part": "job"}, **HTMX)
+    page = made_address(job)
+    for act, state in (("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled")):
+        steer = reverse("grades:steer", args=[sea.slug, "runs", job.pk, act])
+        assert f'action="{steer}"' in markup(client.get(page))
+        assert client.post(steer, {"next": page}).url == page
         job.refresh_from_db()
-        assert (response.status_code, job.state) == (200, state)
-        assert 'id="job"' in markup(response)
-    assert client.post(made_address(job, "pause")).status_code == 302
+        assert job.state == state
+    response = client.post(made_address(job, "make-rest"), {"part": "job"}, **HTMX)
+    job.refresh_from_db()
+    assert (response.status_code, job.state) == (200, "queued")
+    assert 'id="job"' in markup(response)
+    client.post(reverse("grades:steer", args=[sea.slug, "runs", job.pk, "pause"]))
     entries = AuditEntry.objects.filter(verb__startswith="run's making", kind="run", object_id=job.run_id)
     assert list(entries.order_by("pk").values_list("verb", "detail")) == [
         (f"run's making {done}", job.run.run_tag) for done in ("paused", "resumed", "cancelled", "paused")
@@ -183,8 +188,9 @@ def test_limits_are_raised_and_the_job_goes_on(sea, owner, client_of, writer):
     job = work(start(sea, owner, most_calls=1, answering=Answering.RAGNAROK, **MODEL))
     client = client_of(owner)
     assert "as often as it may" in markup(client.get(made_address(job)))
-    assert client.post(made_address(job, "limits"), {"most_calls": 0}).status_code == 422
-    assert client.post(made_address(job, "limits"), {"most_calls": 9}).status_code == 302
+    refused = markup(client.post(limits_address(job), {"most_calls": 0}, follow=True))
+    assert "Maximum number of model calls: Ensure this value is greater than or equal to 1." in refused
+    assert client.post(limits_address(job), {"most_calls": 9}).url == made_address(job)
     assert work(job).state == Job.State.DONE
 
 

@@ -14,7 +14,8 @@ from rubricweb.arena.models import JudgeJob
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.prompts import first_writer
-from rubricweb.jobs.steering import MORE_THAN_EXPECTED, Limits
+from rubricweb.jobs.limits import MORE_THAN_EXPECTED
+from rubricweb.jobs.steering import Limits
 
 
 class Command(OperatorCommand):

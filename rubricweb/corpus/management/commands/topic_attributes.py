@@ -12,7 +12,8 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus import attribute_jobs
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
-from rubricweb.jobs.steering import MORE_THAN_EXPECTED, Limits
+from rubricweb.jobs.limits import MORE_THAN_EXPECTED
+from rubricweb.jobs.steering import Limits
 
 
 class Command(OperatorCommand):

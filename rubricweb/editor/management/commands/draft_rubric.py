@@ -19,7 +19,8 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import writer_of
-from rubricweb.jobs.steering import MORE_THAN_EXPECTED, Limits
+from rubricweb.jobs.limits import MORE_THAN_EXPECTED
+from rubricweb.jobs.steering import Limits
 
 
 class Command(OperatorCommand):
