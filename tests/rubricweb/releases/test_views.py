@@ -124,6 +124,13 @@ def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
     assert "Campaigns" not in text(client.get(SHARE))
 
 
+def test_the_page_reads_no_release_before_it_is_opened(made, owner, client_of, django_assert_max_num_queries):
+    client = client_of(owner)
+    client.get(SHARE)
+    with django_assert_max_num_queries(54):
+        client.get(SHARE)
+
+
 def test_an_empty_collection_lacks_more_than_runs(collection, owner, client_of):
     said = text(client_of(owner).get(SHARE))
     for words in ("Topics and passages: 0 topics, 0 passages. Import", "Items for every topic", "Grades"):
