@@ -27,7 +27,8 @@ Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=1)]
 Rating = Annotated[int, Meta(ge=CONTRADICTS, le=MAX_RATING)]
 """From 0 to 5, or CONTRADICTS; `_check_rating` refuses what lies between."""
-Label = Annotated[int, Meta(ge=0, le=2)]
+Label = Annotated[int, Meta(ge=CONTRADICTS, le=2)]
+"""From 0 to 2, or CONTRADICTS; `_check_label` refuses what lies between."""
 
 
 class How(StrEnum):
@@ -267,6 +268,10 @@ def _check_vote(event: VoteEvent) -> None:
 
 
 def _check_label(event: ModelLabel | PersonLabel) -> None:
+    stated = [event.label, event.seen_label if isinstance(event, PersonLabel) else None]
+    for label in stated:
+        if label is not None and CONTRADICTS < label < 0:
+            raise BadFormat(f"label {label}, expected 0 to 2, or {CONTRADICTS} for contradicts")
     if isinstance(event, PersonLabel):
         moment(event.at)
         if event.is_withdrawn != (event.label is None):

@@ -4,7 +4,8 @@
 citation_index, docid}}`, where the metadata may stand under `source`. The places count from 0 (in RAGDoll's
 README, "Support", and its `support/stages.py`, which enumerates the sentences of the answer and their
 citations; read at castorini/RAGDoll@1f06719). Sentences and citations are those of the run's answer; a
-`docid` must be the document that it cites there. `FS` is full support, `PS` partial, `NS` none; a line that
+`docid` must be the document that it cites there. `FS` is full support, `PS` partial, `NS` none, and the word
+`contradicts`, which RAGDoll does not have, a contradiction; a line that
 is not `completed`, or has no label, is a failed label.
 """
 
@@ -17,11 +18,11 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, in_words, json_object
 from grading.formats.reading import lines
-from grading.formats.support_labels import AnswerLabels, SentenceLabels
-from grading.types import FAILED, MISSING
+from grading.formats.support_labels import CONTRADICTION, AnswerLabels, SentenceLabels
+from grading.types import CONTRADICTS, FAILED, MISSING
 
 COMPLETED = "completed"
-LABELS: Mapping[str, int] = {"FS": 2, "PS": 1, "NS": 0}
+LABELS: Mapping[str, int] = {"FS": 2, "PS": 1, "NS": 0, CONTRADICTION: CONTRADICTS}
 TOPIC_KEYS = ("topic_id", "narrative_id")
 INDEXES = ("sentence_index", "citation_index")
 _SHAPE = "an object with status, support_label and metadata"

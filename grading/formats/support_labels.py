@@ -17,13 +17,18 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, encode_json, in_words, json_object
 from grading.formats.reading import lines, write_lines
-from grading.types import MISSING
+from grading.types import CONTRADICTS, MISSING
 
 TOPIC_KEYS = ("topic_id", "narrative_id", "qid", "query_id")
 RUN_KEYS = ("run_id", "runtag", "run")
-LABELS: Mapping[object, int] = {str(label): label for label in (MISSING, 0, 1, 2)}
+CONTRADICTION = "contradicts"
+"""The word for the fourth label, which NIST's files do not have."""
+LABELS: Mapping[object, int] = {
+    **{str(label): label for label in (MISSING, 0, 1, 2)},
+    CONTRADICTION: CONTRADICTS,
+}
 """As files have them, in text: 2 full, 1 partial, 0 none, -1 not judged."""
-_EXPECTED = 'expected "2", "1", "0" or "-1"'
+_EXPECTED = f'expected "2", "1", "0", "{CONTRADICTION}" or "-1"'
 _SHAPE = '{"topic_id", "run_id", "sentences": [{"text", "citations": [{"reference", "support"}]}]}'
 
 
@@ -36,7 +41,7 @@ class SentenceLabels:
     references: tuple[str, ...]
     """What it cites, in its order."""
     labels: tuple[int, ...]
-    """By reference: 2, 1, 0, or MISSING where it is not judged."""
+    """By reference: 2, 1, 0, CONTRADICTS, or MISSING where it is not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,10 @@ def read_labelled_answers(path: Path) -> Iterator[AnswerLabels]:
 
 
 def labelled_json(answer: AnswerLabels) -> JsonDict:
-    """Return the answer as the object of a line: what was read, with the labels that the answer has now."""
+    """Return the answer as the object of a line: what was read, with the labels that the answer has now.
+
+    A contradiction is the word for it where the line that was read has it so, else 0, as NIST has it.
+    """
     if not _has_places(answer.foreign, answer.labels):
         ids = {"topic_id": answer.query_id, "run_id": answer.run_tag}
         return {**ids, "sentences": [_sentence_json(sentence) for sentence in answer.sentences]}
@@ -100,7 +108,7 @@ def _has_places(foreign: Mapping[str, Any], labels: list[list[int]]) -> bool:
 
 def _sentence_json(sentence: SentenceLabels) -> JsonDict:
     cited = zip(sentence.references, sentence.labels, strict=True)
-    citations = [{"reference": reference, "support": str(label)} for reference, label in cited]
+    citations = [{"reference": reference, "support": _written(label)} for reference, label in cited]
     return {"text": sentence.text, "citations": citations}
 
 
@@ -112,7 +120,11 @@ def write_labelled_answers(path: Path, answers: Iterable[AnswerLabels]) -> None:
 def _relabelled(citation: JsonDict, label: int) -> JsonDict:
     if _label(citation.get("support")) == label:
         return citation
-    return citation | {"support": str(label)}
+    return citation | {"support": _written(label)}
+
+
+def _written(label: int) -> str:
+    return str(0 if label == CONTRADICTS else label)
 
 
 def _answer(text: str, number: int) -> AnswerLabels:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing.rating import parse_label
 from grading.prompts.chat import WELL_KNOWN, ChatPrompt, Messages, chat_prompts
+from grading.types import CONTRADICTS
 
 MOST_CITATIONS = 3
 """That TREC RAG 2026 judges of one sentence."""
@@ -23,10 +24,14 @@ T = TypeVar("T")
 
 PROMPT_ID = "SupportOfStatement@1"
 """The prompt that is used unless another one is named."""
+STANCE_PROMPT_ID = "SupportOrContradiction@1"
+"""The prompt of which a reply may also be that the passage contradicts the statement."""
 CLAIM_PROMPT_ID = "SupportOfClaim@1"
 """The prompt about a claim of a grader's rationale: see `claims`."""
 AGAIN_ID = "SupportAgain@1"
 """The prompt that follows a reply without a label."""
+STANCE_AGAIN_ID = "SupportOrContradictionAgain@1"
+"""The one that follows such a reply to `STANCE_PROMPT_ID`."""
 LONGEST_REPLY = 32
 """Tokens: a label with a word or two around it."""
 
@@ -34,13 +39,20 @@ LONGEST_REPLY = 32
 class Support(IntEnum):
     """How far a passage supports a statement that cites it."""
 
+    CONTRADICTS = CONTRADICTS
+    """The passage says the opposite. No score counts it as support; tracks call it none."""
     NONE = 0
     PARTIAL = 1
     FULL = 2
 
     @property
     def credit(self) -> float:
-        return self.value / 2
+        """Return what it adds to weighted scores, 0..1."""
+        return max(self.value, 0) / 2
+
+
+TRACK_LABELS = tuple(label for label in Support if label is not Support.CONTRADICTS)
+"""Those of the TREC RAG tracks."""
 
 
 class JudgedCitations(StrEnum):
@@ -60,11 +72,20 @@ class JudgedCitations(StrEnum):
         return distinct[: 1 if self is JudgedCitations.FIRST else MOST_CITATIONS]
 
 
+def is_label(value: int) -> bool:
+    """Return whether this is a label, and neither MISSING nor FAILED.
+
+    >>> [is_label(value) for value in (2, 0, -5, -1, -2)]
+    [True, True, True, False, False]
+    """
+    return value >= 0 or value == CONTRADICTS
+
+
 def majority(labels: Iterable[int]) -> Support:
     """Return the label that most people gave; of several, the lowest. Raises ValueError without labels.
 
-    >>> majority([2, 1, 2]), majority([2, 0])
-    (<Support.FULL: 2>, <Support.NONE: 0>)
+    >>> majority([2, 1, 2]), majority([2, 0]), majority([0, -5])
+    (<Support.FULL: 2>, <Support.NONE: 0>, <Support.CONTRADICTS: -5>)
     """
     counted = Counter(labels)
     if not counted:
@@ -108,8 +129,19 @@ def question_again(statement: str, passage: str, prompt: ChatPrompt, reply: str)
     >>> [role for role, _ in asked], asked[1][1]
     (['user', 'assistant', 'user'], 'It may well be.')
     """
-    again = support_prompt(AGAIN_ID).messages()
+    again = support_prompt(again_id(prompt.prompt_id)).messages()
     return [*question(statement, passage, prompt), ("assistant", WELL_KNOWN.broken(reply.strip())), *again]
+
+
+def again_id(prompt_id: str) -> str:
+    """Return the prompt that follows a reply without a label to the prompt of this id."""
+    return STANCE_AGAIN_ID if prompt_id == STANCE_PROMPT_ID else AGAIN_ID
+
+
+def knows_contradiction(prompt_id: str) -> bool:
+    """Return whether a reply to the prompt of this id may name a contradiction; False for an unknown one."""
+    by_id = {prompt.prompt_id: prompt for prompt in known_prompts()}
+    return prompt_id in by_id and CONTRADICTS in dict(by_id[prompt_id].labels).values()
 
 
 def label_of(reply: str, prompt: ChatPrompt) -> Support | None:

@@ -90,13 +90,13 @@ def claims(reply: str, question: str) -> tuple[RationaleClaim, ...]:
 def outcome_of(rationale: Sequence[RationaleClaim], labels: Mapping[str, int]) -> RationaleOutcome:
     """Return the outcome by the labels of its claims, by md5; `FAILED` where a reply named none.
 
-    Once all are labelled, one claim that the passage does not hold decides. Claims that restate the question
-    need no label.
+    Once all are labelled, one claim that the passage does not hold decides; one that it contradicts it does
+    not hold. Claims that restate the question need no label.
 
     >>> made = claims("The moon pulls the sea. The sun does too.", "Why do tides rise?")
     >>> md5s = [claim.md5 for claim in made]
-    >>> [outcome_of(made, dict(zip(md5s, labels))).name for labels in ([2, 0], [2, 1], [2, 2], [2])]
-    ['UNSUPPORTED', 'PARTIAL', 'SUPPORTED', 'UNCHECKED']
+    >>> [outcome_of(made, dict(zip(md5s, labels))).name for labels in ([2, -5], [2, 0], [2, 1], [2])]
+    ['UNSUPPORTED', 'UNSUPPORTED', 'PARTIAL', 'UNCHECKED']
     """
     checked = [claim for claim in rationale if not claim.restates]
     if not checked:
@@ -104,7 +104,7 @@ def outcome_of(rationale: Sequence[RationaleClaim], labels: Mapping[str, int]) -
     stated = [labels.get(claim.md5) for claim in checked]
     if None in stated:
         return RationaleOutcome.UNCHECKED
-    if Support.NONE in stated:
+    if not {Support.NONE, Support.CONTRADICTS}.isdisjoint(stated):
         return RationaleOutcome.UNSUPPORTED
     if FAILED in stated:
         return RationaleOutcome.UNCLEAR

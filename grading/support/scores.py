@@ -1,8 +1,10 @@
 """Weighted precision and recall of an answer's citations, by four rules.
 
-Full support counts 1, partial support 0.5, none 0. Precision is the credit of the sentences that have a
-judged citation, over their number; recall the same credit over the sentences of the answer, where one that
-cites nothing has 0. A sentence that cites something of which nothing is judged is in neither denominator.
+Full support counts 1, partial support 0.5, none and contradicts 0. Precision is the credit of the sentences
+that have a judged citation, over their number; recall the same credit over the sentences of the answer, where
+one that cites nothing has 0. A sentence that cites something of which nothing is judged is in neither
+denominator. Contradicted is the share of the judged citations whose passage contradicts the sentence: less
+is better.
 
 `FIRST` is the official rule of TREC RAG 2024 and 2025 (Thakur et al. 2025, arXiv 2504.15205). `ALL` and
 `HARD` are those of the coordinators' code (castorini/RAGDoll, `support/metrics.py`). `POOLED` is ours.
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grading.support import MOST_CITATIONS, Support
+from grading.support import MOST_CITATIONS, Support, is_label
 from grading.types import FAILED, MISSING
 
 UNKNOWN = float("nan")
@@ -62,9 +64,9 @@ class Denominators:
 
 
 def denominators(labels: Sequence[Sequence[int]], rule: SupportRule) -> Denominators:
-    """Return the denominators of an answer whose citations have these labels; negative ones are none."""
+    """Return the denominators of an answer whose citations have these labels; MISSING and FAILED are none."""
     judged = tuple(
-        tuple(place for place, label in enumerate(rule.considered(sentence)) if label >= 0)
+        tuple(place for place, label in enumerate(rule.considered(sentence)) if is_label(label))
         for sentence in labels
     )
     with_label = sum(map(bool, judged))
@@ -85,6 +87,8 @@ class SupportScore:
     """0..1; NaN for an unjudged answer whose score is unknown."""
     recall: float
     """0..1; NaN as `precision`."""
+    contradicted: float
+    """0..1; NaN where no citation is judged."""
     sentences: int
     judged: int
     """Citations that the rule considers and that have a label."""
@@ -125,8 +129,15 @@ def support_score(
     >>> [both([[MISSING, 2], [0]], rule) for rule in SupportRule]
     [(0.0, 0.0), (0.5, 0.5), (0.0, 0.0), (0.5, 0.5)]
 
-    >>> support_score([[MISSING], [2], []])
-    SupportScore(precision=1.0, recall=0.5, sentences=3, judged=1, missing=1, failed=0, is_unjudged=False)
+    >>> support_score([[MISSING], [2], []])  # doctest: +NORMALIZE_WHITESPACE
+    SupportScore(precision=1.0, recall=0.5, contradicted=0.0, sentences=3, judged=1, missing=1, failed=0,
+                 is_unjudged=False)
+
+    Of four citations, the passage of one says the opposite, which counts as no support:
+
+    >>> one = support_score([[2], [Support.CONTRADICTS], [1], [0]])
+    >>> one.precision, one.recall, one.contradicted
+    (0.375, 0.375, 0.25)
 
     >>> one = support_score([[FAILED], []], unjudged=UNKNOWN)
     >>> one.precision, one.recall
@@ -144,11 +155,13 @@ def support_score(
         precision = recall = sum(sum(of_sentence) / len(of_sentence) for of_sentence in of_sentences)
     without = unjudged if counts.is_unjudged else 0.0
     states = Counter(label for sentence in labels for label in rule.considered(sentence))
+    judged = sum(map(len, of_sentences))
     return SupportScore(
         precision=precision / counts.precision if of_sentences else without,
         recall=recall / counts.recall if of_sentences else without,
+        contradicted=states[Support.CONTRADICTS] / judged if judged else UNKNOWN,
         sentences=len(labels),
-        judged=sum(map(len, of_sentences)),
+        judged=judged,
         missing=states[MISSING],
         failed=states[FAILED],
         is_unjudged=counts.is_unjudged,

@@ -333,7 +333,7 @@ JSON: dict[str, Check] = {
     "releases.Release.still_named": fits(list[str]),
     "submissions.Call.rules": rules_from_json,
     "submissions.Submission.findings": _findings,
-    "support.LabelledAnswer.labels": fits(list[list[Annotated[int, Meta(ge=-1, le=2)]]]),
+    "support.LabelledAnswer.labels": fits(list[list[Literal[-5, -2, -1, 0, 1, 2]]]),
     "support.LabelledAnswer.foreign": fits(dict[str, Any]),
     "systems.SystemChunk.result": _made,
     "systems.SystemJob.spec": _spec,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,10 +18,11 @@ from django.views.decorators.http import require_safe
 from grading.formats.events import ModelLabel, PersonLabel, event_line
 from grading.formats.json_lines import encode_json
 from grading.formats.leaderboards import ALL, LeaderboardRow
-from grading.formats.support_labels import AnswerLabels, SentenceLabels, labelled_json
+from grading.formats.support_labels import CONTRADICTION, AnswerLabels, SentenceLabels, labelled_json
 from grading.formats.tables import DataTable, Value
 from grading.statistics.mean_intervals import ConfidenceInterval
-from grading.types import FAILED, MISSING, Sentence
+from grading.support import is_label
+from grading.types import CONTRADICTS, FAILED, MISSING, Sentence
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import convert
@@ -32,10 +34,11 @@ from rubricweb.exports.selectors import joined
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import (
-    NAMES,
     RULES,
     Counting,
     Mean,
+    SupportBoard,
+    SupportRow,
     answered_topics,
     board,
     score_table,
@@ -55,7 +58,6 @@ from rubricweb.support.models import SupportEvent, SupportLabel
 
 FILES = {"scores": "txt", "answers": "jsonl", "qrels": "qrels", "jsonl": "jsonl"}
 """The ending of each."""
-SCORES = ("support_precision", "support_recall")
 
 
 @require_safe
@@ -99,22 +101,28 @@ def score_rows(collection: Collection, rater: SupportRater, counting: Counting) 
     """Yield each score of each run by topic, as `counting` has them, and the means as topic `all`."""
     names, scores = run_names(collection, counting.runs), scores_of(collection, rater, counting)
     query_ids = dict(collection.topics.values_list("pk", "query_id"))
-    topics, rows = answered_topics(scores), board(collection, rater, counting).rows
+    topics, standing = answered_topics(scores), board(collection, rater, counting)
+    rows = standing.rows
     runs = [row.run_id for row in rows]
-    tables = [score_table(scores, runs, topics, name, counting) for name in NAMES]
+    tables = [score_table(scores, runs, topics, name, counting) for name in standing.names]
     for place, row in enumerate(rows):
         run_tag = names[row.run_id].replace(" ", "-")
         for topic, topic_id in enumerate(topics):
-            for name, table in zip(SCORES, tables, strict=True):
+            for name, table in zip(standing.names, tables, strict=True):
                 if not np.isnan(value := float(table[place, topic])):
-                    yield LeaderboardRow(run_tag, query_ids[topic_id], name, value)
-        yield from _means(run_tag, (row.precision, row.recall))
+                    yield LeaderboardRow(run_tag, query_ids[topic_id], f"support_{name}", value)
+        yield from _means(run_tag, _named(standing, row))
 
 
-def _means(run_tag: str, means: tuple[Mean, Mean]) -> Iterator[LeaderboardRow]:
-    for name, mean in zip(SCORES, means, strict=True):
+def _named(standing: SupportBoard, row: SupportRow) -> dict[str, Mean]:
+    """Return the scores of a row by name."""
+    return {name: getattr(row, name) for name in standing.names}
+
+
+def _means(run_tag: str, means: Mapping[str, Mean]) -> Iterator[LeaderboardRow]:
+    for name, mean in means.items():
         if mean.is_defined:
-            yield LeaderboardRow(run_tag, ALL, name, mean.value)
+            yield LeaderboardRow(run_tag, ALL, f"support_{name}", mean.value)
 
 
 def board_table(collection: Collection, rater: SupportRater, counting: Counting) -> DataTable:
@@ -122,11 +130,16 @@ def board_table(collection: Collection, rater: SupportRater, counting: Counting)
     standing = board(collection, rater, counting)
     columns = [
         column
-        for name in NAMES
+        for name in standing.names
         for column in (name, f"{name}_low", f"{name}_high", f"{name}_rank_best", f"{name}_rank_worst")
     ]
     rows = tuple(
-        (row.run_tag, *_cells(row.precision), *_cells(row.recall), row.judged, row.missing)
+        (
+            row.run_tag,
+            *(cell for mean in _named(standing, row).values() for cell in _cells(mean)),
+            row.judged,
+            row.missing,
+        )
         for row in standing.rows
     )
     stated = (
@@ -188,7 +201,7 @@ def labelled_responses(collection: Collection, rater: SupportRater) -> dict[int,
         answer.response_id
         for answer in cited(collection).answers
         if answer.response_id not in foreign
-        and any(label >= 0 for row in labels.at_places(answer) for label in row)
+        and any(is_label(label) for row in labels.at_places(answer) for label in row)
     ]
     return foreign | {pk: {} for pk in made_here}
 
@@ -197,7 +210,9 @@ def _labelled(sentence: Sentence, labels: Sequence[int]) -> SentenceLabels:
     """Return as many citations of the sentence as there are labels."""
     doc_ids = [citation.doc_id for citation in sentence.citations or ()]
     return SentenceLabels(
-        sentence.text, tuple(doc_ids[: len(labels)]), tuple(max(label, MISSING) for label in labels)
+        sentence.text,
+        tuple(doc_ids[: len(labels)]),
+        tuple(label if is_label(label) else MISSING for label in labels),
     )
 
 
@@ -207,11 +222,14 @@ def answer_line(answer: AnswerLabels) -> str:
 
 
 def qrels_lines(collection: Collection, rater: SupportRater) -> Iterator[str]:
-    """Yield `topic sentence-md5 doc-id label` of labels made here, with tabs; a failed one has no line."""
+    """Yield `topic sentence-md5 doc-id label` of labels made here, with tabs; a failed one has no line.
+
+    A contradiction is 0, as in the labels of tracks.
+    """
     query_ids = dict(collection.topics.values_list("pk", "query_id"))
     for citation, label in sorted(labels_by(collection, rater).items()):
         if label != FAILED:
-            yield "\t".join((query_ids[citation.topic_id], *citation[1:], str(int(label))))
+            yield "\t".join((query_ids[citation.topic_id], *citation[1:], str(max(int(label), 0))))
 
 
 def label_lines(collection: Collection) -> Iterator[str]:
@@ -249,6 +267,21 @@ def label_lines(collection: Collection) -> Iterator[str]:
                     at=event.at.isoformat(),
                 )
             )
+
+
+NO_WORD_FOR = "that the passage contradicts the sentence in"
+
+
+def lost_contradictions(answers: Iterable[AnswerLabels]) -> Iterator[str]:
+    """Yield how many contradictions lines of answers have as 0, since no file that was read has the word."""
+    lost = 0
+    for answer in answers:
+        labels = Counter(label for row in answer.labels for label in row)
+        rows = labelled_json(answer)["sentences"] if labels[CONTRADICTS] else ()
+        kept = Counter(citation["support"] for row in rows for citation in row["citations"])
+        lost += labels[CONTRADICTS] - kept[CONTRADICTION]
+    if lost:
+        yield f"{NO_WORD_FOR} {lost:,} citations: they are 0, as NIST has them"
 
 
 SHOWN = 500
@@ -315,10 +348,11 @@ def support_page(request: HtmxRequest, slug: str) -> HttpResponse:
 def _lost_by_answer(collection: Collection, rater: SupportRater) -> Iterator[str]:
     """Yield what answers with their labels, -1 for none, do not say."""
     labels = labels_by(collection, rater)
+    yield from lost_contradictions(labelled_answers(collection, rater))
     if failed := sum(label == FAILED for label in labels.values()):
         yield f"that {failed:,} labels failed: they are -1, as if nobody had been asked"
     yield from _lost_of_people(collection, rater, "which label each person gave: theirs is the majority's")
-    if rater.judge and any(label >= 0 for label in labels.values()):
+    if rater.judge and any(map(is_label, labels.values())):
         yield "the replies of the model"
     answers = cited(collection)
     if unsaid := answers.unsaid.total():
@@ -337,6 +371,9 @@ def _lost_by_qrels(collection: Collection, rater: SupportRater) -> Iterator[str]
     yield "the text of a sentence, of which a line has the md5, and the run: equal sentences have one label"
     if failed := sum(label == FAILED for label in labels_by(collection, rater).values()):
         yield f"{failed:,} labels that failed: they have no line"
+    contradicts = sum(label == CONTRADICTS for label in labels_by(collection, rater).values())
+    if contradicts:
+        yield f"{NO_WORD_FOR} {contradicts:,} citations: they are 0, as no support"
     of_files = imported(collection).filter(judge=rater.judge).count() if rater.is_imported else 0
     if of_files:
         yield f"the labels of {of_files:,} answers that came by file, each at its place in one run"

@@ -10,7 +10,7 @@ from pathlib import Path
 from grading.formats.support_labels import AnswerLabels, write_labelled_answers
 from rubricweb.corpus.models import Collection
 from rubricweb.exports.selectors import joined
-from rubricweb.exports.support import labelled_answers, score_rows
+from rubricweb.exports.support import labelled_answers, lost_contradictions, score_rows
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, counted, sort_keys, text_file
 from rubricweb.support.board import Counting
@@ -27,7 +27,10 @@ def support_files(contents: Contents) -> Iterator[ReleaseFile]:
     collection = contents.collection
     for rater in authors(collection):
         stem = f"support/{joined(rater.name.lower())}"
-        lost = () if contents.options.has_runs else (WITHOUT_RUNS,)
+        lost = (
+            *(() if contents.options.has_runs else (WITHOUT_RUNS,)),
+            *lost_contradictions(_answers(contents, rater)),
+        )
         about = f"labels of support by {rater.name.lower()}, an answer a line, as NIST and RAGDoll have them"
         yield ReleaseFile(f"{stem}.jsonl", partial(_write_labels, contents, rater), about, lost)
         about = "weighted precision and recall of each run by the first citation of each sentence"
@@ -41,9 +44,13 @@ def authors(collection: Collection) -> list[SupportRater]:
 
 
 def _write_labels(contents: Contents, rater: SupportRater, path: Path) -> None:
-    answers = labelled_answers(contents.collection, rater)
-    write_labelled_answers(path, answers if contents.options.has_runs else map(_without_texts, answers))
+    write_labelled_answers(path, _answers(contents, rater))
     sort_keys(path)
+
+
+def _answers(contents: Contents, rater: SupportRater) -> Iterator[AnswerLabels]:
+    answers = labelled_answers(contents.collection, rater)
+    return answers if contents.options.has_runs else map(_without_texts, answers)
 
 
 def _without_texts(answer: AnswerLabels) -> AnswerLabels:

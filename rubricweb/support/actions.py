@@ -8,7 +8,14 @@ from typing import Any
 
 from django.db import transaction
 
-from grading.support import CLAIM_PROMPT_ID, LONGEST_REPLY, PROMPT_ID, JudgedCitations, Support
+from grading.support import (
+    CLAIM_PROMPT_ID,
+    LONGEST_REPLY,
+    PROMPT_ID,
+    STANCE_PROMPT_ID,
+    JudgedCitations,
+    Support,
+)
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
@@ -42,14 +49,18 @@ class Asking:
     """In tokens."""
     sampled: SampledRationales | None = None
     """The rationales that are checked, instead of citations."""
+    may_contradict: bool = False
+    """Whether the model may say of a citation that the passage contradicts the sentence."""
 
     @property
     def prompt_id(self) -> str:
-        return CLAIM_PROMPT_ID if self.sampled else PROMPT_ID
+        if self.sampled:
+            return CLAIM_PROMPT_ID
+        return STANCE_PROMPT_ID if self.may_contradict else PROMPT_ID
 
 
 def judge_for(collection: Collection, asking: Asking) -> SupportJudge | None:
-    """Return the judge that asks this model in today's words; None where it has never been asked."""
+    """Return the judge that asks this model in these words; None where it has never been asked."""
     return collection.support_judges.filter(
         backend=asking.backend, llm=asking.llm, prompt_id=asking.prompt_id
     ).first()
@@ -161,13 +172,24 @@ def choose(
     citations: JudgedCitations,
     sample: int | None,
     shown_judge: SupportJudge | None,
+    contradicts: bool = False,
     by: User,
 ) -> SupportSettings:
-    """Keep how many citations people are asked about, all without a `sample`, and whose label they see."""
+    """Keep how many citations people are asked about, all without a `sample`, and whose label they see.
+
+    With `contradicts` they may also say that the passage contradicts the sentence; what they said stands
+    without it, too.
+    """
     chosen, _ = SupportSettings.objects.update_or_create(
         collection=collection,
-        defaults={"citations": citations, "sample": sample, "shown_judge": shown_judge},
+        defaults={
+            "citations": citations,
+            "sample": sample,
+            "shown_judge": shown_judge,
+            "contradicts": contradicts,
+        },
     )
     detail = f"citations: {citations}, {sample or 'all'}; label shown first: {shown_judge or 'none'}"
+    detail += "; with contradicts" if contradicts else ""
     audit.record("support settings changed", collection, by=by, detail=detail)
     return chosen

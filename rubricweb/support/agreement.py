@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from grading.statistics.agreement import COEFFICIENT, ENOUGH_CELLS, Counts, cohen_kappa, contingency
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
-from grading.support import Support
+from grading.support import TRACK_LABELS, Support, is_label
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.support.labels import (
@@ -28,20 +28,20 @@ from rubricweb.support.labels import (
 )
 from rubricweb.support.models import LabelledAnswer, SupportJudge
 
-LABELS = [label.value for label in Support]
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Labels that people and a model gave to the same citations."""
 
     counts: tuple[tuple[int, ...], ...]
-    """Indexed by the person's label, then by the model's: none, partial, full."""
+    """By the person's label, then by the model's: none, partial, full, as `labels` has them."""
     topics: int
     kappa: float
     """Cohen's; NaN without pairs, and where all labels are one."""
     interval: ConfidenceInterval
     """Interval of kappa over topics."""
+    labels: tuple[Support, ...]
+    """With contradicts where a person or the model says so."""
 
     @property
     def pairs(self) -> int:
@@ -50,7 +50,8 @@ class Condition:
     @property
     def confusion(self) -> list[tuple[str, tuple[int, ...]]]:
         """Return the counts from full to none, with the label of each line."""
-        return [(label.name.lower(), self.counts[label][::-1]) for label in reversed(Support)]
+        rows = zip(reversed(self.labels), reversed(self.counts), strict=True)
+        return [(label.name.lower(), counts[::-1]) for label, counts in rows]
 
     @property
     def exact(self) -> float:
@@ -109,7 +110,7 @@ def repeated(collection: Collection) -> Repeated:
     for answer, row in _people_in_files(collection):
         for (md5, doc_ids), given in zip(answer.sentences, row.labels, strict=True):
             for doc_id, label in zip(doc_ids, given, strict=False):
-                if md5 and label >= 0:
+                if md5 and is_label(label):
                     citation = Citation(answer.topic_id, md5, doc_id)
                     runs[citation].add(answer.run_id)
                     labels[citation].add(label)
@@ -160,9 +161,11 @@ def _placed_pairs(first: Rows, second: Rows) -> Iterator[tuple[int, int]]:
 
 
 def _condition(by_topic: Pairs) -> Condition:
-    tables = [_table(pairs) for pairs in by_topic.values() if pairs]
+    is_contradicted = any(Support.CONTRADICTS in pair for pairs in by_topic.values() for pair in pairs)
+    labels = tuple(Support) if is_contradicted else TRACK_LABELS
+    tables = [_table(pairs, labels) for pairs in by_topic.values() if pairs]
     tables = [table for table in tables if table.sum()]
-    counts = sum(tables, np.zeros((len(LABELS), len(LABELS)), dtype=np.int64))
+    counts = sum(tables, np.zeros((len(labels), len(labels)), dtype=np.int64))
     return Condition(
         counts=tuple(tuple(int(count) for count in row) for row in counts),
         topics=len(tables),
@@ -170,10 +173,11 @@ def _condition(by_topic: Pairs) -> Condition:
         interval=statistic_interval(
             np.array(tables).reshape(-1, *counts.shape), cohen_kappa, bounds=COEFFICIENT
         ),
+        labels=labels,
     )
 
 
-def _table(pairs: list[tuple[int, int]]) -> Counts:
+def _table(pairs: list[tuple[int, int]], labels: Sequence[int]) -> Counts:
     """Return how often each pair of labels is there; where either is none, the pair is no pair."""
     first, second = zip(*pairs, strict=True)
-    return contingency(first, second, rows=LABELS, columns=LABELS)
+    return contingency(first, second, rows=labels, columns=labels)

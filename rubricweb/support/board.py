@@ -3,12 +3,13 @@
 As columns of a leaderboard the measures have names such as `support/precision`. `support/` is people where
 labels of theirs were imported, else the model that labelled last, or people where none did;
 `support-judge-7/` one model, `support-people/` people. What follows the score's name is the rule: none for
-the first citation of each sentence, `_all` for the mean of all, `_hard`, `_pooled`.
+the first citation of each sentence, `_all` for the mean of all, `_hard`, `_pooled`. `contradicted` is the
+share of labelled citations whose passage says the opposite; less is better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,26 @@ from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice, run_names
 from rubricweb.grades.scoring import RankIntervals, rank_intervals
-from rubricweb.support.labels import PlacedLabels, SupportRater, cited, placed_labels, raters
+from rubricweb.support.labels import (
+    PlacedLabels,
+    SupportRater,
+    cited,
+    may_contradict,
+    placed_labels,
+    raters,
+)
 
 SOURCE = "support"
 NAMES = ("precision", "recall")
+CONTRADICTED = "contradicted"
+"""The name of the score of which less is better. A board has it where the labels may say so."""
 SUFFIXES = {
     "": SupportRule.FIRST,
     **{f"_{rule}": rule for rule in SupportRule if rule is not SupportRule.FIRST},
 }
-SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
+SCORES = {
+    f"{name}{suffix}": (name, rule) for name in (*NAMES, CONTRADICTED) for suffix, rule in SUFFIXES.items()
+}
 """Name after the slash -> the score, and its rule."""
 RULES = {
     SupportRule.FIRST: "the first citation of each sentence",
@@ -39,6 +51,8 @@ RULES = {
     SupportRule.POOLED: "up to three citations, pooled",
 }
 DENOMINATORS = {"precision": "sentences with a label", "recall": "sentences"}
+IN_ORDER = {CONTRADICTED: "Fewest contradicted"}
+"""What the first run by a score has, where the name of the score does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,8 @@ class SupportRow:
     """The run tag as the reader may see it."""
     precision: Mean
     recall: Mean
+    contradicted: Mean | None
+    """None where the labels cannot say so."""
     answers: int
     scored: int
     """Answers that have a recall."""
@@ -115,6 +131,13 @@ class SupportBoard:
     """Imported labels of answers that have changed since."""
     ahead: tuple[str, ...]
     """A sentence a score, on who is clearly ahead."""
+    has_contradicted: bool
+    """Whether the labels may say that a passage contradicts a sentence."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its scores."""
+        return (*NAMES, CONTRADICTED) if self.has_contradicted else NAMES
 
     @property
     def judged(self) -> int:
@@ -161,12 +184,21 @@ def board(collection: Collection, rater: SupportRater, counting: Counting) -> Su
     names = run_names(collection, counting.runs)
     labelled = [run_id for run_id in names if run_id in scores]
     topics = answered_topics(scores)
-    tables = {name: score_table(scores, labelled, topics, name, counting) for name in NAMES}
-    intervals = {name: rank_intervals(table) for name, table in tables.items()}
-    means = [_means(table, intervals[name]) for name, table in tables.items()]
+    has_contradicted = may_contradict(collection, rater, labels)
+    kept = (*NAMES, CONTRADICTED) if has_contradicted else NAMES
+    tables = {name: score_table(scores, labelled, topics, name, counting) for name in kept}
+    intervals = {
+        name: rank_intervals(0.0 - table if name == CONTRADICTED else table) for name, table in tables.items()
+    }
+    means = {name: _means(table, intervals[name]) for name, table in tables.items()}
     rows = [
-        _row(run_id, names[run_id], list(scores[run_id].values()), precision, recall)
-        for run_id, precision, recall in zip(labelled, *means, strict=True)
+        _row(
+            run_id,
+            names[run_id],
+            list(scores[run_id].values()),
+            {name: of_runs[place] for name, of_runs in means.items()},
+        )
+        for place, run_id in enumerate(labelled)
     ]
     rows.sort(key=lambda row: (-undefined_last(row.precision.value), row.run_tag))
     tags = [names[run_id] for run_id in labelled]
@@ -176,6 +208,7 @@ def board(collection: Collection, rater: SupportRater, counting: Counting) -> Su
         _unreadable(collection, labels, counting),
         sum(labels.unfitting[run_id] for run_id in names),
         tuple(filter(None, (_ahead(name, ranked, tags) for name, ranked in intervals.items()))),
+        has_contradicted,
     )
 
 
@@ -183,16 +216,17 @@ def _ahead(name: str, ranked: RankIntervals | None, tags: Sequence[str]) -> str:
     """Return who is first, and how many are not clearly behind; empty where nothing is scored."""
     if ranked is None or not ranked.order.has_mean.any():
         return ""
+    name = IN_ORDER.get(name, name.capitalize())
     if not ranked.can_tell:
-        return f"{name.capitalize()}: with {ranked.topics} topics no run can be clearly ahead."
+        return f"{name}: with {ranked.topics} topics no run can be clearly ahead."
     first = [tags[run] for run in ranked.order.first]
     more = int(ranked.order.not_behind_first.sum()) - len(first)
     if len(first) > 1:
-        return f"{name.capitalize()}: {len(first)} runs are first with the same score."
+        return f"{name}: {len(first)} runs are first with the same score."
     behind = (
         f"{more} more {'is' if more == 1 else 'are'} not clearly behind" if more else "clearly ahead of all"
     )
-    return f"{name.capitalize()}: {first[0]} is first, {behind}."
+    return f"{name}: {first[0]} is first, {behind}."
 
 
 def score_table(
@@ -201,7 +235,8 @@ def score_table(
     """Return the scores of this name, shape (runs, topics), in the order of these keys.
 
     NaN for topics on which no run has a score, for runs without any, and for answers whose score is unknown.
-    A run that has scores and does not answer a topic has 0 there, or NaN, as `counting` says.
+    A run that has scores and does not answer a topic has 0 there, or NaN, as `counting` says; of
+    contradicted, where 0 is best, always NaN.
     """
     table = np.full((len(runs), len(topics)), np.nan)
     unanswered = np.ones(table.shape, dtype=np.bool_)
@@ -211,7 +246,7 @@ def score_table(
             if topic in place:
                 table[row, place[topic]] = getattr(score, name)
                 unanswered[row, place[topic]] = False
-    if not counting.lacking_is_zero:
+    if name == CONTRADICTED or not counting.lacking_is_zero:
         return table
     is_known = ~np.isnan(table)
     counts = np.outer(is_known.any(axis=1), is_known.any(axis=0))
@@ -236,12 +271,13 @@ def _means(table: NDArray[np.float64], ranked: RankIntervals | None) -> list[Mea
     return means
 
 
-def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean, recall: Mean) -> SupportRow:
+def _row(run_id: int, run_tag: str, scores: list[SupportScore], means: Mapping[str, Mean]) -> SupportRow:
     return SupportRow(
         run_id=run_id,
         run_tag=run_tag,
-        precision=precision,
-        recall=recall,
+        precision=means["precision"],
+        recall=means["recall"],
+        contradicted=means.get(CONTRADICTED),
         answers=len(scores),
         scored=sum(not np.isnan(score.recall) for score in scores),
         sentences=sum(score.sentences for score in scores),
@@ -276,7 +312,7 @@ class SupportColumn:
     """A score of support."""
 
     name: str
-    """`precision` or `recall`."""
+    """`precision`, `recall` or `contradicted`."""
     rule: SupportRule
     rater: SupportRater
 
@@ -289,7 +325,12 @@ class SupportColumn:
         citations = {SupportRule.FIRST: "", SupportRule.ALL: ", all citations"}.get(
             self.rule, f", {self.rule}"
         )
-        return f"Support {self.name}{citations} by {self.whose}"
+        name = "Contradicted citations" if self.less_is_better else f"Support {self.name}"
+        return f"{name}{citations} by {self.whose}{' (less is better)' if self.less_is_better else ''}"
+
+    @property
+    def less_is_better(self) -> bool:
+        return self.name == CONTRADICTED
 
     @property
     def stated(self) -> str:
@@ -298,6 +339,8 @@ class SupportColumn:
 
     @property
     def denominator(self) -> str:
+        if self.less_is_better:
+            return "contradicted / labelled citations"
         credit = "full 1" if self.rule is SupportRule.HARD else "full 1, partial 0.5"
         is_pooled = self.rule is SupportRule.POOLED and self.name == "precision"
         return f"credit ({credit}) / {'labelled citations' if is_pooled else DENOMINATORS[self.name]}"
@@ -318,13 +361,16 @@ def find(collection: Collection, source: str, name: str) -> SupportColumn:
         there = ", ".join(f"{SOURCE}-{key} ({rater.name})" for key, rater in by_key.items())
         raise UnknownColumn(f"no {source} with labels here; there are {there}")
     score, rule = SCORES[name]
-    return SupportColumn(score, rule, by_key[key])
+    rater = by_key[key]
+    if score == CONTRADICTED and not may_contradict(collection, rater, placed_labels(collection, rater)):
+        raise UnknownColumn(f"{rater.name} cannot have said that a passage contradicts a sentence")
+    return SupportColumn(score, rule, rater)
 
 
-def column_names(rater: SupportRater, rule: SupportRule) -> str:
-    """Return the names of both scores, with a comma between."""
-    names = (f"{SOURCE}-{rater.key}/{name}" for name, (_, judged) in SCORES.items() if judged is rule)
-    return ",".join(names)
+def column_names(rater: SupportRater, rule: SupportRule, names: Sequence[str]) -> str:
+    """Return the columns of the scores of these names, with a comma between."""
+    columns = (name for name, (score, judged) in SCORES.items() if judged is rule and score in names)
+    return ",".join(f"{SOURCE}-{rater.key}/{column}" for column in columns)
 
 
 def score_column(

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.statistics.cover_sample import METHOD, MIN_UNITS
-from grading.support import AGAIN_ID, LONGEST_REPLY, JudgedCitations
+from grading.support import LONGEST_REPLY, JudgedCitations, again_id
 from grading.support.scores import SupportRule
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
@@ -33,12 +33,19 @@ from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
 from rubricweb.support.actions import Asking, NothingToAsk, failed_of, units_of
 from rubricweb.support.agreement import agreement, repeated
-from rubricweb.support.board import RULES, Counting, Mean, SupportBoard, column_names
+from rubricweb.support.board import CONTRADICTED, RULES, Counting, Mean, SupportBoard, column_names
 from rubricweb.support.board import board as board_of
 from rubricweb.support.estimates import estimates
 from rubricweb.support.kind import LISTING, measured_rate, price, price_of_job, price_of_retry
 from rubricweb.support.labels import SupportRater, raters
-from rubricweb.support.models import CITATIONS, CLAIM_PROMPTS, IMPORTED, SupportJob, SupportJudge
+from rubricweb.support.models import (
+    CITATIONS,
+    CLAIM_PROMPTS,
+    IMPORTED,
+    SupportJob,
+    SupportJudge,
+    SupportSettings,
+)
 
 LONGEST = 16_384
 DEFAULT_CITATIONS = JudgedCitations.FIRST.value
@@ -48,6 +55,8 @@ SHOWN_FAILURES = 20
 NAMES_WIDTH = 180
 """Of the names of runs in the pictures, which begin with their teams."""
 ZERO = "zero"
+STANCE = "stance"
+"""Labels with contradicts among them."""
 CHOICES = {
     "citations": {rule.value: label for rule, label in RULES.items()},
     "unjudged": {ZERO: "count 0", "none": "left out"},
@@ -122,6 +131,9 @@ class AskForm(forms.Form):
     backend = forms.ChoiceField(label="Runs by")
     llm = forms.CharField(label="Model", max_length=200)
     citations = forms.ChoiceField(label="Citations judged", choices=CITATIONS, initial=DEFAULT_CITATIONS)
+    labels = forms.ChoiceField(
+        label="Labels", required=False, choices=[("", "full, partial, none"), (STANCE, "and contradicts")]
+    )
     longest_reply = forms.IntegerField(
         label="Longest reply, in tokens",
         min_value=1,
@@ -130,17 +142,28 @@ class AskForm(forms.Form):
         help_text="A label takes a few. A model that reasons before it answers needs many more.",
     )
 
-    def offer(self, collection: Collection) -> None:
-        """Offer the collection's own model first, if it can be asked, and else a back-end's default."""
+    def offer(self, collection: Collection, chosen: SupportSettings) -> None:
+        """Offer the collection's own model first, if it can be asked, and else a back-end's default.
+
+        Contradicts is offered first where people give that label.
+        """
         offer_choices(self, "backend", writer_choices())
         self.initial.update(first_writer(collection).initial)
+        if chosen.contradicts:
+            self.initial["labels"] = STANCE
 
     @property
     def asking(self) -> Asking:
         """Return what the valid form says."""
         chosen = self.cleaned_data
         rule = JudgedCitations(chosen["citations"])
-        return Asking(chosen["backend"], chosen["llm"].strip(), rule, chosen["longest_reply"])
+        return Asking(
+            chosen["backend"],
+            chosen["llm"].strip(),
+            rule,
+            chosen["longest_reply"],
+            may_contradict=chosen["labels"] == STANCE,
+        )
 
 
 class SettingsForm(forms.Form):
@@ -164,6 +187,11 @@ class SettingsForm(forms.Form):
             " where they did not (Thakur et al. 2025). Both are counted apart."
         ),
     )
+    contradicts = forms.BooleanField(
+        label="A fourth label: contradicts",
+        required=False,
+        help_text="The passage says the opposite. TREC RAG calls that none, and so do precision and recall.",
+    )
 
 
 @require_safe
@@ -183,7 +211,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 def choose(request: HtmxRequest, slug: str) -> HttpResponse:
     """Save what people who label are asked, and what they see first."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = _settings_form(collection, request.POST)
+    form = _settings_form(labelling.settings_of(collection), request.POST)
     if form.is_valid():
         actions.choose(collection, **form.cleaned_data, by=request.user)
         messages.success(request, "Saved.")
@@ -196,14 +224,15 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
     rater, counting = form.offer(collection)
     runs = board_of(collection, rater, counting)
     ask_form = AskForm(auto_id="ask_%s")
-    ask_form.offer(collection)
+    chosen = labelling.settings_of(collection)
+    ask_form.offer(collection, chosen)
     return {
         "collection": collection,
         "chips": form,
         "rater": rater,
         "counting": counting,
         "rule_words": RULES[counting.rule],
-        "columns": column_names(rater, counting.rule),
+        "columns": column_names(rater, counting.rule, runs.names),
         "query": urlencode(form.data),
         "runs_query": urlencode({name: form.data[name] for name in RUN_FIELDS if name in form.data}),
         "board": runs,
@@ -214,7 +243,7 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
         "method": METHOD,
         "min_units": MIN_UNITS,
         "jobs": _jobs(request, collection),
-        "settings_form": _settings_form(collection),
+        "settings_form": _settings_form(chosen),
         "form": ask_form,
     }
 
@@ -234,7 +263,7 @@ def job_context(request: HtmxRequest, job: SupportJob) -> dict[str, object]:
     context = {
         "collection": collection,
         "row": ListedJob(LISTING, job, progress_of([job], measured_rate)[0]),
-        "again_id": AGAIN_ID,
+        "again_id": again_id(job.judge.prompt_id),
         "units": units_of(job),
         "left": len(left),
         "failures": rows[:SHOWN_FAILURES],
@@ -263,12 +292,15 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
     titles = {
         "precision": ("Weighted precision", "Of what an answer cites: how much supports its sentence?"),
         "recall": ("Weighted recall", "Of what an answer says: how much is supported by what it cites?"),
+        CONTRADICTED: ("Contradicted citations", "Of what an answer cites: how much says the opposite?"),
     }
     pictures = []
-    for name, (title, subtitle) in titles.items():
+    for name in board.names:
+        title, subtitle = titles[name]
         means: list[tuple[Mean, str, int]] = [
             (mean, row.run_tag, row.run_id) for row in board.rows if (mean := getattr(row, name)).is_defined
         ]
+        best_first = 1 if name == CONTRADICTED else -1
         rows = [
             DotRow(
                 run_tag,
@@ -278,7 +310,7 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
                 href=f"{reverse('leaderboards:compare', args=[slug])}?a={run_id}",
                 kind="lead",
             )
-            for mean, run_tag, run_id in sorted(means, key=lambda scored: -scored[0].value)
+            for mean, run_tag, run_id in sorted(means, key=lambda scored: best_first * scored[0].value)
         ]
         if rows:
             sentence, axis = f"{title} of {len(rows)} runs", title.lower()
@@ -287,15 +319,15 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
     return pictures
 
 
-def _settings_form(collection: Collection, submitted: Context | None = None) -> SettingsForm:
-    chosen = labelling.settings_of(collection)
+def _settings_form(chosen: SupportSettings, submitted: Context | None = None) -> SettingsForm:
     initial = {
         "citations": chosen.citations,
         "sample": chosen.sample,
         "shown_judge": chosen.shown_judge_id,
+        "contradicts": chosen.contradicts,
     }
     form = SettingsForm(submitted, initial=initial, auto_id="labelling_%s")
-    judges = collection.support_judges.exclude(backend=IMPORTED)
+    judges = SupportJudge.objects.filter(collection=chosen.collection_id).exclude(backend=IMPORTED)
     judges = judges.exclude(prompt_id__startswith=CLAIM_PROMPTS)
     form.fields["shown_judge"].queryset = judges  # type: ignore[attr-defined]
     return form
@@ -307,7 +339,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     submitted = request.POST if request.method == "POST" else request.GET
     form = AskForm(submitted or None, auto_id="ask_%s")
-    form.offer(collection)
+    form.offer(collection, labelling.settings_of(collection))
     context: dict[str, object] = {"collection": collection, "form": form, "is_asking": True}
     if not request.htmx:
         context = board_context(request, collection, type(request.GET)()) | context

@@ -6,6 +6,7 @@ are sums over citations, but for the recall of the rule that takes the best cita
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -21,12 +22,12 @@ from grading.statistics.cover_sample import (
     linear_estimate,
     size_for,
 )
-from grading.support import JudgedCitations, Support
+from grading.support import JudgedCitations, Support, is_label
 from grading.support.scores import UNKNOWN, SupportRule, denominators, support_score
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import run_names
-from rubricweb.support.board import NAMES, Counting, Mean, Scores, answered_topics, score_table
+from rubricweb.support.board import CONTRADICTED, NAMES, Counting, Mean, Scores, answered_topics, score_table
 from rubricweb.support.labelling import settings_of
 from rubricweb.support.labels import PEOPLE, Citation, CitingAnswer, SupportRater, cited, imported, labels_by
 from rubricweb.support.models import SupportJudge
@@ -46,6 +47,8 @@ class EstimatedRun:
     labelled: int
     precision: Mean
     recall: Mean
+    contradicted: Mean | None
+    """None where the labels of people cannot say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class SupportEstimates:
     """About the largest half-width of a middling run's precision with `enough`; NaN without citations."""
     has_recall: bool
     """False where the best citation of a sentence counts."""
+    has_contradicted: bool
 
     @property
     def is_open(self) -> bool:
@@ -95,19 +99,30 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
     answers = [answer for answer in all_cited.answers if answer.run_id in names]
     weights, n_topics = _weights(answers, counting, runs, citations)
     by_model = labels_by(collection, rater) if rater.judge else {}
+    by_sample = {citation: by_people[citation] for citation in sample}
     units = Units(
         weights["precision"],
-        _credits(citations, by_model, rule, unknown=Support.PARTIAL.credit),
-        _credits(citations, {citation: by_people[citation] for citation in sample}, rule, unknown=np.nan),
+        _credits(citations, by_model, rule.credit, unknown=Support.PARTIAL.credit),
+        _credits(citations, by_sample, rule.credit, unknown=np.nan),
         np.full(len(citations), max(len(sample), 1) / len(order)),
     )
-    precision, recall = (linear_estimate(replace(units, weights=weights[name])) for name in weights)
+    estimated = {name: linear_estimate(replace(units, weights=weights[name])) for name in NAMES}
+    if chosen.contradicts or Support.CONTRADICTS in by_sample.values():
+        by_grader = _credits(citations, by_model, _contradicted, unknown=0.0)
+        human = _credits(citations, by_sample, _contradicted, unknown=np.nan)
+        contradicted = replace(units, weights=weights[CONTRADICTED], grader=by_grader, human=human)
+        estimated[CONTRADICTED] = linear_estimate(contradicted)
+    precision = estimated["precision"]
     rows = [
         EstimatedRun(
             run_id,
             names[run_id],
             int(precision.n_rated[row]),
-            *(_mean(estimate, row, n_topics) for estimate in (precision, recall)),
+            _mean(precision, row, n_topics["precision"]),
+            _mean(estimated["recall"], row, n_topics["recall"]),
+            _mean(estimated[CONTRADICTED], row, n_topics[CONTRADICTED])
+            if CONTRADICTED in estimated
+            else None,
         )
         for row, run_id in enumerate(runs)
         if not np.isnan(precision.value[row])
@@ -124,6 +139,7 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         round(chance * len(order)),
         half_width,
         rule is not SupportRule.POOLED,
+        CONTRADICTED in estimated,
     )
 
 
@@ -138,15 +154,15 @@ def _mean(estimates_of: LinearEstimates, row: int, n_topics: list[int]) -> Mean:
 
 def _weights(
     answers: list[CitingAnswer], counting: Counting, runs: list[int], citations: list[Citation]
-) -> tuple[dict[str, Floats], list[int]]:
-    """Return what a credit of 1 adds to each score, shape (runs, citations), and each run's topics.
+) -> tuple[dict[str, Floats], dict[str, list[int]]]:
+    """Return what a credit of 1 adds to each score, shape (runs, citations), and each run's topics by score.
 
     The scores and topics are those of the board where all citations with a text are labelled.
     """
     rule = counting.rule
     judged = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
     row, place = ({key: number for number, key in enumerate(each)} for each in (runs, citations))
-    weights = {name: np.zeros((len(runs), len(citations))) for name in NAMES}
+    weights = {name: np.zeros((len(runs), len(citations))) for name in (*NAMES, CONTRADICTED)}
     scores: Scores = {}
     for answer in answers:
         sentences = answer.citations(judged)
@@ -154,24 +170,37 @@ def _weights(
         score = support_score(labels, rule, unjudged=UNKNOWN)
         scores.setdefault(answer.run_id, {})[answer.topic_id] = score
         divisors = denominators(labels, rule)
+        n_judged = sum(map(len, divisors.judged))
         for sentence, places in zip(sentences, divisors.judged, strict=True):
             share = 1 / len(places) if places and rule is SupportRule.ALL else 1.0
             for number in places:
                 at = row[answer.run_id], place[sentence[number]]
                 weights["precision"][at] += share / divisors.precision
                 weights["recall"][at] += share / divisors.recall
-    table = score_table(scores, runs, answered_topics(scores), "precision", counting)
-    n_topics = np.count_nonzero(~np.isnan(table), axis=1)
-    per_topic = np.maximum(n_topics, 1)[:, np.newaxis]
-    return {name: each / per_topic for name, each in weights.items()}, n_topics.tolist()
+                weights[CONTRADICTED][at] += 1 / n_judged
+    topics = answered_topics(scores)
+    n_topics = {
+        name: np.count_nonzero(~np.isnan(score_table(scores, runs, topics, name, counting)), axis=1)
+        for name in weights
+    }
+    per_run = {name: each / np.maximum(n_topics[name], 1)[:, np.newaxis] for name, each in weights.items()}
+    return per_run, {name: counts.tolist() for name, counts in n_topics.items()}
 
 
 def _credits(
-    citations: list[Citation], labels: dict[Citation, int], rule: SupportRule, *, unknown: float
+    citations: list[Citation],
+    labels: dict[Citation, int],
+    credit: Callable[[int], float],
+    *,
+    unknown: float,
 ) -> Floats:
     """Return an array of shape (citations,)."""
     labels_of = (labels.get(citation, MISSING) for citation in citations)
-    return np.array([rule.credit(label) if label >= 0 else unknown for label in labels_of])
+    return np.array([credit(label) if is_label(label) else unknown for label in labels_of])
+
+
+def _contradicted(label: int) -> float:
+    return float(label == Support.CONTRADICTS)
 
 
 def _cost(units: Units) -> tuple[float, float]:

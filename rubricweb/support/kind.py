@@ -55,7 +55,8 @@ def price_of_job(job: SupportJob) -> Price:
 
 def asking_of(job: SupportJob) -> Asking:
     """Return the model, what it is asked about and the limits that the job was started with."""
-    return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply, sampled_of(job))
+    judge, may_contradict = job.judge, support.knows_contradiction(job.judge.prompt_id)
+    return Asking(judge.backend, judge.llm, job.rule, job.longest_reply, sampled_of(job), may_contradict)
 
 
 def _price(collection: Collection, asking: Asking, calls: int) -> Price:

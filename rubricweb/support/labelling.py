@@ -1,4 +1,4 @@
-"""Work > Label: one citation, three keys, without a word of the run that made it."""
+"""Work > Label: one citation, a key a label, without a word of the run that made it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from grading.support import JudgedCitations, Support
+from grading.support import TRACK_LABELS, JudgedCitations, Support
 from rubricweb.accounts import roles
 from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import User
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Topic
@@ -30,6 +31,7 @@ MEANINGS = {
     Support.PARTIAL: "part of it",
     Support.NONE: "no support, or contradicts it",
 }
+MEANINGS_OF_FOUR = MEANINGS | {Support.NONE: "nothing of it", Support.CONTRADICTS: "says the opposite"}
 
 
 class RequestForm(forms.Form):
@@ -45,11 +47,14 @@ class LabelForm(RequestForm):
     sentence = forms.RegexField(r"^[0-9a-f]{32}$")
     doc = forms.CharField(max_length=300)
     label = forms.TypedChoiceField(
-        choices=[(str(label.value), label.name) for label in Support],
         coerce=lambda value: Support(int(value)),
     )
     seen = forms.IntegerField(required=False, min_value=1, max_value=MAX_ID)
     """The key of the judge whose label the page showed."""
+
+    def offer(self, collection: Collection) -> None:
+        """Offer the labels that people give in the collection."""
+        offer_choices(self, "label", [(str(label.value), label.name) for label in offered_labels(collection)])
 
     @property
     def citation(self) -> Citation:
@@ -93,6 +98,11 @@ def settings_of(collection: Collection) -> SupportSettings:
     """Return what the organizers chose; not saved where they chose nothing."""
     chosen = SupportSettings.objects.select_related("shown_judge").filter(collection=collection).first()
     return chosen or SupportSettings(collection=collection)
+
+
+def offered_labels(collection: Collection) -> tuple[Support, ...]:
+    """Return the labels that people give: with contradicts where the organizers chose so."""
+    return tuple(Support) if settings_of(collection).contradicts else TRACK_LABELS
 
 
 def to_label(collection: Collection) -> list[Citation]:
@@ -188,6 +198,7 @@ def take_back(request: HtmxRequest, slug: str) -> HttpResponse:
 def _save(request: HtmxRequest, collection: Collection) -> None:
     """Save the label. Raises Http404 for a citation that nobody is to label."""
     form = LabelForm(request.POST)
+    form.offer(collection)
     if not form.is_valid() or not is_known(collection, form.citation):
         raise Http404("No such citation.")
     fields = form.cleaned_data
@@ -205,8 +216,10 @@ def _answer(request: HtmxRequest, collection: Collection, first: Citation | None
 
 def _context(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> Context:
     keys = {row.action.name: row.sign for row in keys_of(request.user)}
+    meanings = MEANINGS_OF_FOUR if settings_of(collection).contradicts else MEANINGS
     choices = [
-        (label.value, label.name.lower(), MEANINGS[label], keys[f"rate-{label.value}"]) for label in MEANINGS
+        (label.value, label.name.lower(), meaning, keys[f"rate-{label.value}"])
+        for label, meaning in meanings.items()
     ]
     return {
         "collection": collection,

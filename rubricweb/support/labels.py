@@ -14,7 +14,7 @@ from typing import NamedTuple
 from django.db.models import Exists, OuterRef, QuerySet
 
 from grading.formats.ids import text_md5
-from grading.support import JudgedCitations, majority
+from grading.support import JudgedCitations, Support, knows_contradiction, majority
 from grading.types import FAILED, MISSING, Sentence
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
@@ -25,12 +25,13 @@ from rubricweb.support.models import (
     SupportEvent,
     SupportJudge,
     SupportLabel,
+    SupportSettings,
 )
 
 CACHED_COLLECTIONS = 4
 COLUMNS = ("run", "topic", "sentences")
 Rows = Sequence[Sequence[int]]
-"""The labels of an answer by sentence and citation: 0 to 2, MISSING or FAILED."""
+"""The labels of an answer by sentence and citation: a `Support`, MISSING or FAILED."""
 
 PEOPLE = "people"
 KEY = ("topic_id", "sentence_md5", "doc_id")
@@ -272,6 +273,12 @@ class PlacedLabels:
     def is_imported(self, answer: CitingAnswer) -> bool:
         return answer.response_id in self.by_response
 
+    @property
+    def has_contradiction(self) -> bool:
+        """Return whether one of the labels is that the passage contradicts the sentence."""
+        of_files = (label for rows in self.by_response.values() for row in rows for label in row)
+        return Support.CONTRADICTS in self.by_citation.values() or Support.CONTRADICTS in of_files
+
 
 def placed_labels(collection: Collection, rater: SupportRater) -> PlacedLabels:
     """Return the labels of every answer, without imported ones that do not fit their answer any more."""
@@ -283,6 +290,15 @@ def placed_labels(collection: Collection, rater: SupportRater) -> PlacedLabels:
     by_response = {pk: labels for pk, labels in of_answers if fits_answer(labels, answers[pk])}
     unfitting = Counter(answers[pk].run_id for pk, _ in of_answers if pk not in by_response)
     return PlacedLabels(labels_by(collection, rater), by_response, unfitting)
+
+
+def may_contradict(collection: Collection, rater: SupportRater, labels: PlacedLabels) -> bool:
+    """Return whether the rater could say that a passage contradicts a sentence, or has said so."""
+    if labels.has_contradiction:
+        return True
+    if rater.judge:
+        return knows_contradiction(rater.judge.prompt_id)
+    return SupportSettings.objects.filter(collection=collection, contradicts=True).exists()
 
 
 def fits_answer(labels: Rows, answer: CitingAnswer) -> bool:

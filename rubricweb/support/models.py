@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Collection, Response, Topic
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.models import Chunk, LimitedJob
 
-LABELS = [(Support.FULL.value, "full"), (Support.PARTIAL.value, "partial"), (Support.NONE.value, "none")]
+LABELS = [(label.value, label.name.lower()) for label in reversed(Support)]
 CITATIONS = [
     (JudgedCitations.FIRST.value, "the first of each sentence"),
     (JudgedCitations.ALL.value, "up to three of each sentence"),
@@ -61,6 +61,8 @@ class SupportSettings(models.Model):
     """How many of these, drawn at random; null for all."""
     shown_judge = models.ForeignKey(SupportJudge, null=True, on_delete=models.SET_NULL, related_name="+")
     """Whose label people see before they decide; null, the default, for nobody's."""
+    contradicts = models.BooleanField(default=False)
+    """Whether people may also say that the passage contradicts the sentence, which tracks call no support."""
 
     def __str__(self) -> str:
         return f"support in {self.collection}"
@@ -81,7 +83,7 @@ class LabelledAnswer(models.Model):
     after_prediction_of = models.CharField(max_length=200, blank=True)
     """The model whose labels people corrected; empty where they labelled from scratch."""
     labels = models.JSONField()
-    """By sentence and citation: 2, 1, 0, or -1 where the file has none. A prefix of what the answer cites."""
+    """By sentence and citation, as far as the file goes: a `Support`, -1 for none, -2 where it failed."""
     foreign = models.JSONField(default=dict)
     """The object of the file as it was read."""
 
@@ -123,7 +125,7 @@ class SupportLabel(CitedSentence):
     judge = models.ForeignKey(SupportJudge, on_delete=models.CASCADE, related_name="labels")
     job = models.ForeignKey("SupportJob", null=True, on_delete=models.SET_NULL, related_name="labels")
     """That asked for it last."""
-    label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
+    label = models.SmallIntegerField(choices=LABELS, null=True)
     """Null where the reply names none."""
     reply = MessageField(blank=True)
     problem = MessageField(blank=True, default="", db_default="")
@@ -147,9 +149,9 @@ class SupportEvent(CitedSentence):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     uid = models.CharField(max_length=32, blank=True)
     """Id of the request, which a lost connection may repeat; empty without scripts."""
-    label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
+    label = models.SmallIntegerField(choices=LABELS, null=True)
     """Null where the person takes the label before back."""
-    seen_label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
+    seen_label = models.SmallIntegerField(choices=LABELS, null=True)
     """The model's label that the person saw first; null if they labelled from scratch."""
     seen_judge = models.ForeignKey(SupportJudge, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)

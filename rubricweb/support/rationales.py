@@ -37,6 +37,7 @@ IN_PASSAGE = {
     Support.FULL: "in the passage",
     Support.PARTIAL: "in part",
     Support.NONE: "not in the passage",
+    Support.CONTRADICTS: "contradicted by the passage",
 }
 CACHED_ORDERS = 16
 GIVING_REASONS = (Purpose.RATE, Purpose.DIRECT)
@@ -199,7 +200,7 @@ class CheckedClaim:
 
     @property
     def is_unsupported(self) -> bool:
-        return not self.restates and self.label is Support.NONE
+        return not self.restates and self.label in (Support.NONE, Support.CONTRADICTS)
 
 
 def claims_of_replies(

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from grading.support import Support
+from grading.types import CONTRADICTS
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
@@ -137,8 +138,8 @@ class CardResource(Resource):
         return Response({"id": card.pk, **document})
 
 
-LABELS = [label.value for label in Support]
-LABEL_HELP = "2 for full support, 1 for partial, 0 for none"
+LABELS = [label.value for label in reversed(Support)]
+LABEL_HELP = f"2 for full support, 1 for partial, 0 for none, {CONTRADICTS} for contradicts"
 MD5 = "Of the stripped sentence, in hexadecimal."
 
 
@@ -198,7 +199,7 @@ class NewSupportLabel(serializers.Serializer[Any]):
     sentence_md5 = serializers.RegexField(r"^[0-9a-f]{32}$", help_text=MD5)
     doc_id = serializers.CharField(max_length=300)
     label = serializers.ChoiceField(  # type: ignore[assignment]  # the metaclass takes fields away
-        choices=LABELS, help_text=LABEL_HELP
+        choices=LABELS, help_text=f"{LABEL_HELP}, where the collection has that label."
     )
     seen_judge = serializers.IntegerField(
         required=False, min_value=1, max_value=MAX_ID, help_text="Whose label the person saw first."
@@ -214,9 +215,9 @@ class CardDocument(serializers.Serializer[labelling.Card]):
     sentence = serializers.CharField(source="statement.text")
     passage = serializers.CharField(source="passage.text")
     shown_judge = serializers.IntegerField(
-        source="shown.judge_id", default=None, allow_null=True, help_text="Null: label from scratch."
+        source="model_label.judge_id", default=None, allow_null=True, help_text="Null: label from scratch."
     )
-    shown_label = serializers.IntegerField(source="shown.label", default=None, allow_null=True)
+    shown_label = serializers.IntegerField(source="model_label.label", default=None, allow_null=True)
 
 
 class SupportLabels(ListResource):
@@ -241,6 +242,10 @@ class SupportLabels(ListResource):
         citation = Citation(topic.pk, fields["sentence_md5"], fields["doc_id"])
         if not labelling.is_known(collection, citation):
             raise Http404("No answer cites this document there, or it has no text.")
+        if fields["label"] not in (offered := labelling.offered_labels(collection)):
+            there = ", ".join(str(label.value) for label in reversed(offered))
+            problem = f"{fields['label']}, expected {there}: people do not label contradictions here."
+            raise serializers.ValidationError({"label": [problem]})
         seen = labelling.label_of_judge(collection, citation, fields.get("seen_judge"))
         event = actions.label_citation(citation, label=Support(fields["label"]), by=self.person, seen=seen)
         document = {

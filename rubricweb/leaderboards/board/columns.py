@@ -280,7 +280,7 @@ def columns_of(board: Board) -> list[Column]:
             title=f"{further.token}: {stated}. Each score with its standard error",
             note=_topics(board.columns[place].n_topics),
             place=place,
-            less_is_better=not further.support and further.measure.registered.less_is_better,
+            less_is_better=(further.support or further.measure.registered).less_is_better,
         )
         columns.append(column)
     return columns

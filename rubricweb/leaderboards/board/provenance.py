@@ -58,7 +58,8 @@ def column_denominator(board: Board, place: int) -> str:
     """Return the denominator of a further column."""
     column, counted = board.spec.columns[place], board.columns[place]
     if column.support:
-        lacking = "is left out of its mean" if board.spec.skips_missing else "counts 0"
+        is_left_out = board.spec.skips_missing or column.support.less_is_better
+        lacking = "is left out of its mean" if is_left_out else "counts 0"
         over = f"mean over the {counted.n_topics} topics with labels"
         return f"{column.support.denominator}; {over}; a topic that a run lacks {lacking}"
     return _denominator(board, column.measure, counted, of="judgments" if column.is_judgments else "grades")

@@ -152,14 +152,14 @@ class Migration(migrations.Migration):
                 ("uid", models.CharField(blank=True, max_length=32)),
                 (
                     "label",
-                    models.PositiveSmallIntegerField(
-                        choices=[(2, "full"), (1, "partial"), (0, "none")], null=True
+                    models.SmallIntegerField(
+                        choices=[(2, "full"), (1, "partial"), (0, "none"), (-5, "contradicts")], null=True
                     ),
                 ),
                 (
                     "seen_label",
-                    models.PositiveSmallIntegerField(
-                        choices=[(2, "full"), (1, "partial"), (0, "none")], null=True
+                    models.SmallIntegerField(
+                        choices=[(2, "full"), (1, "partial"), (0, "none"), (-5, "contradicts")], null=True
                     ),
                 ),
                 ("at", models.DateTimeField(auto_now_add=True)),
@@ -212,8 +212,8 @@ class Migration(migrations.Migration):
                 ("doc_id", models.CharField(max_length=300)),
                 (
                     "label",
-                    models.PositiveSmallIntegerField(
-                        choices=[(2, "full"), (1, "partial"), (0, "none")], null=True
+                    models.SmallIntegerField(
+                        choices=[(2, "full"), (1, "partial"), (0, "none"), (-5, "contradicts")], null=True
                     ),
                 ),
                 ("reply", models.TextField(blank=True)),
@@ -317,6 +317,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("sample", models.PositiveIntegerField(null=True)),
+                ("contradicts", models.BooleanField(default=False)),
                 (
                     "collection",
                     models.OneToOneField(

@@ -9,6 +9,7 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats import registry
+from grading.formats.support_judgments import read_judged_places
 from grading.formats.support_labels import (
     AnswerLabels,
     SentenceLabels,
@@ -16,7 +17,7 @@ from grading.formats.support_labels import (
     read_labelled_answers,
     write_labelled_answers,
 )
-from grading.types import MISSING
+from grading.types import CONTRADICTS, FAILED, MISSING
 from tests.grading.formats.samples import FOLDER
 
 SAMPLE = FOLDER / "support_answers.jsonl"
@@ -87,7 +88,24 @@ def test_an_answer_of_ours_has_every_key_that_is_needed():
     }
 
 
-SUPPORT = 'expected "2", "1", "0" or "-1"'
+def test_the_word_for_a_contradiction_is_read_and_kept_and_else_written_as_none(tmp_path):
+    (answer,) = read_labelled_answers(FOLDER / "support_contradicts.jsonl")
+    assert answer.labels == [[CONTRADICTS, 0], [1, MISSING]]
+    assert labelled_json(answer) == answer.foreign
+    ours = labelled_json(AnswerLabels("gamma", "s1", answer.sentences))
+    assert [one["support"] for one in ours["sentences"][0]["citations"]] == ["0", "0"]
+
+
+def test_ragdolls_lines_may_have_the_word(tmp_path):
+    path, line_of = tmp_path / "judged.jsonl", (FOLDER / "support_judgments.jsonl").read_text()
+    path.write_text(line_of.replace('"NS"', '"contradicts"'))
+    assert [one.labels for one in read_judged_places(path)] == [[[2, CONTRADICTS], [FAILED]], [[1]]]
+    path.write_text(line_of.replace('"NS"', '"CS"'))
+    with pytest.raises(BadFormat, match="jsonl:2: support_label is CS, expected FS, PS, NS, contradicts"):
+        list(read_judged_places(path))
+
+
+SUPPORT = 'expected "2", "1", "0", "contradicts" or "-1"'
 REFUSED: dict[str, tuple[object, str]] = {
     **{
         f"support {support!r}": (

@@ -90,12 +90,12 @@ def _said_by(person: User, collection: Collection, revision: ItemRevision) -> No
     SupportLabel.objects.create(**sentence, judge=judge, job=judge.jobs.get(), label=2)
     response = Response.objects.filter(run__collection=collection).first()
     foreign = {"run_id": "r", "sentences": [{"text": "So.", "citations": []}]}
-    LabelledAnswer.objects.create(response=response, judge=judge, labels=[[2, -1], []], foreign=foreign)
-    SupportEvent.objects.create(**sentence, by=person, label=1, seen_label=2, seen_judge=judge)
+    LabelledAnswer.objects.create(response=response, judge=judge, labels=[[2, -5], []], foreign=foreign)
+    SupportEvent.objects.create(**sentence, by=person, label=-5, seen_label=2, seen_judge=judge)
     SupportChunk.objects.create(
         job=judge.jobs.get(), topic=revision.topic, number=1, size=1, done=1, state="done"
     )
-    SupportSettings.objects.create(collection=collection, shown_judge=judge)
+    SupportSettings.objects.create(collection=collection, shown_judge=judge, contradicts=True)
 
 
 def _change(item, by):

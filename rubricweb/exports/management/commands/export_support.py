@@ -17,7 +17,14 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice, UnknownRuns, find_runs
-from rubricweb.exports.support import agreement_table, answer_line, board_table, labelled_answers, score_rows
+from rubricweb.exports.support import (
+    agreement_table,
+    answer_line,
+    board_table,
+    labelled_answers,
+    lost_contradictions,
+    score_rows,
+)
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.leaderboards.command_arguments import add_run_arguments
 from rubricweb.support.board import Counting
@@ -78,6 +85,8 @@ class Command(OperatorCommand):
 
     def _labels(self, collection: Collection, rater: SupportRater) -> Iterator[str]:
         """Yield the lines, and then say on standard error what they hold."""
+        for lost in lost_contradictions(labelled_answers(collection, rater)):
+            self.stderr.write(f"The file does not say {lost}")
         answers = sentences = 0
         labels: Counter[int] = Counter()
         for answer in labelled_answers(collection, rater):
