@@ -47,8 +47,8 @@ def _cell(table: PrintedTable, place: int, cell: TextCell) -> SafeString:
         return format_html('<th scope="row"{}>{}</th>', title, _linked(cell.text, cell.href))
     number = ' class="num"' if table.is_number(place) else ""
     mark = f' data-mark="{escape(cell.mark)}"' if cell.mark else ""
-    shown = ", ".join(_linked(*link) for link in cell.links or [(cell.text, cell.href)])
-    return mark_safe(f"<td{number}{mark}{title}>{shown}</td>")  # noqa: S308  (escaped here)
+    content = ", ".join(_linked(*link) for link in cell.links or [(cell.text, cell.href)])
+    return mark_safe(f"<td{number}{mark}{title}>{content}</td>")  # noqa: S308  (escaped here)
 
 
 def _linked(text: str, href: str) -> SafeString:
