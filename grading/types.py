@@ -125,6 +125,20 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Exemplar:
+    """A pair that people rated, which a prompt has before the one that it asks about."""
+
+    kind: ItemKind
+    query_id: str
+    item: str
+    """The text of the question or nugget."""
+    doc_id: str
+    passage: str
+    """As much of its text as the prompt has."""
+    rating: int
+
+
+@dataclass(frozen=True, slots=True)
 class CellToGrade:
     """One cell to grade."""
 
@@ -137,6 +151,8 @@ class CellToGrade:
     """The ratings by the members of a panel, in their order; None of a member that has none."""
     items: tuple[Item, ...] = ()
     """The items of one call in the order asked, for a prompt that asks about several; `item` is for all."""
+    exemplars: tuple[Exemplar, ...] = ()
+    """Rated pairs of other topics that the prompt has first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Board": {
         "leaderboard": "print a board and what it stands on",
         "compare_runs": "say how two runs differ, and how surely",
+        "compare_context": "say how runs score in context of their answers",
         "publish_board": "print a link with which anybody reads a board",
         "judge_battles": "ask a language model for votes on pairs of answers",
         "meta_evaluate": "correlate boards with official leaderboards",

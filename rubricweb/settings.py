@@ -8,7 +8,7 @@ from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
 
-from rubricweb.core import production
+from rubricweb.core import production, switches
 from rubricweb.core.servers import default_redis_url
 
 # Before torch is loaded: its threads would otherwise spin, ten times as slow beside another busy process.
@@ -266,6 +266,8 @@ LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "home:home"
 LOGOUT_REDIRECT_URL = "accounts:login"
 
+SSO = switches.install(rubric, globals())
+
 DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.redaction.SettingsFilter"
 
 LANGUAGE_CODE = "en"
@@ -278,10 +280,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = rubric.path("STATIC_DIR", DATA_DIR / "static")
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 HELP_DIR = FILES_DIR / "docs"
-STATICFILES_DIRS = [
-    FILES_DIR / "static",
-    ("help", HELP_DIR / "img"),
-]
+STATICFILES_DIRS = [FILES_DIR / "static", ("help", HELP_DIR / "img")]
 STATICFILES_FINDERS = [
     "rubricweb.core.bundles.BundleFinder",
     "django.contrib.staticfiles.finders.FileSystemFinder",

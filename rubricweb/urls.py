@@ -1,5 +1,6 @@
 """Every address, an include an app."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
@@ -27,6 +28,8 @@ urlpatterns = [
     path("", include("rubricweb.api.urls")),
     path("admin/", admin.site.urls),
 ]
+if settings.SSO.is_on:
+    urlpatterns.append(path("sso/", include("rubricweb.sso.urls")))
 
 handler400 = "rubricweb.core.errors.bad_request"
 handler403 = "rubricweb.core.errors.forbidden"

@@ -14,7 +14,7 @@ from rubricweb.core import events
 from rubricweb.core.reader import see_everything
 from rubricweb.corpus import pools, run_slices
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import human_matrices, matrices
+from rubricweb.grades import human_matrices, in_context, matrices
 from rubricweb.grades.engine import kind, price
 from rubricweb.jobs import worker_state
 from rubricweb.support import labels
@@ -104,6 +104,7 @@ def empty_caches():
     matrices._cache.clear()
     human_matrices._cache.clear()
     price._passage_chars.cache_clear()
+    in_context._derived.cache_clear()
     labels._cache.clear()
 
 

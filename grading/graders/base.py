@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from grading import prompts
 from grading.errors import ParseFailure
 from grading.graders.backend_options import ATTEMPT, RUNNING
+from grading.graders.exemplars import EXEMPLAR_EVENTS, EXEMPLAR_SEED, EXEMPLARS
 from grading.graders.replies import NoReply
 from grading.parsing import OnUnparsable, is_unanswerable
 from grading.prompts import Prompt
@@ -29,9 +30,9 @@ MEMBERS = "members"
 """The option that names, by fingerprints with blanks between, the graders of a panel."""
 WEIGHTS = "weights"
 """The option with a panel's learned weights: a JSON list, by fold of topics, of a weight for each member."""
-NO_SETTINGS = (PROMPT, ANSWERS_BY, MEMBERS, WEIGHTS)
+NO_SETTINGS = (PROMPT, ANSWERS_BY, MEMBERS, WEIGHTS, EXEMPLAR_EVENTS)
 """The options that nobody chooses as the settings of a back-end."""
-_NOT_OF_THE_BACKEND = (*NO_SETTINGS, ATTEMPT, PLUGIN)
+_NOT_OF_THE_BACKEND = (*NO_SETTINGS, ATTEMPT, PLUGIN, EXEMPLARS, EXEMPLAR_SEED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from grading.graders.backend_options import (
 )
 from grading.graders.base import PLUGIN, Grader, GraderSpec
 from grading.graders.connection import Connection
+from grading.graders.exemplars import EXEMPLAR_OPTIONS
 from grading.graders.many_items import in_calls
 from grading.graders.panel import PANEL, PANEL_PROMPT, PanelOptions
 from grading.prompts import Prompt
@@ -78,9 +79,10 @@ class Backend:
 
     @property
     def options(self) -> dict[str, Option]:
-        """Return the options by name, in the order shown. Only models have a second attempt."""
+        """Return the options by name, in the order shown. Only models have exemplars and a second attempt."""
+        exemplars = EXEMPLAR_OPTIONS if self.asks_any else {}
         attempt = {ATTEMPT: ATTEMPT_OPTION} if self.needs_model else {}
-        return {**self.takes.declared(), **attempt}
+        return {**self.takes.declared(), **exemplars, **attempt}
 
     def frozen_options(self, chosen: Mapping[str, Value], prompt: Prompt) -> dict[str, Value]:
         """Return the chosen options that can change the grades of this prompt, without defaults."""

@@ -24,6 +24,7 @@ from grading.parsing import (
     parse_yes_no,
 )
 from grading.prompts.chat import WELL_KNOWN, PromptMarks, fill
+from grading.prompts.few_shot import exemplar_block
 from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome, Purpose
 from grading.verify import verify
 
@@ -111,6 +112,11 @@ class Prompt:
         return "answer" in self.placeholders
 
     @property
+    def takes_exemplars(self) -> bool:
+        """Return whether its ratings of items are on the scale of people's ratings, which it can be shown."""
+        return self.purpose is Purpose.RATE and self.scale == (MIN_RATING, MAX_RATING)
+
+    @property
     def first_tokens(self) -> Mapping[str, int]:
         """Return whole replies that the first tokens decide, with the rating of each; empty where none do.
 
@@ -132,18 +138,19 @@ class Prompt:
         them, are broken.
         """
         texts = self._texts(pair, context)
-        return [
-            (role, fill(text, _PLACEHOLDER, texts, marks))
-            for role, text in (("system", self.system), ("user", self.template))
-            if text
-        ]
+        filled = fill(self.template, _PLACEHOLDER, texts, marks)
+        user = exemplar_block(pair.exemplars, self.label_of, marks) + filled
+        system = fill(self.system, _PLACEHOLDER, texts, marks)
+        return [(role, text) for role, text in (("system", system), ("user", user)) if text]
 
     def shared_start(self, pair: CellToGrade) -> str:
-        """Return the prompt until the end of its first placeholder.
+        """Return the prompt until the end of its first placeholder, or of its exemplars.
 
         Prompts about the same item have it in common, or those about the same passage where the prompt has
-        that first.
+        that first; with exemplars, those of the same topic.
         """
+        if pair.exemplars:
+            return f"{self.system}\n{exemplar_block(pair.exemplars, self.label_of)}"
         text = f"{self.system}\n{self.template}"
         first = _PLACEHOLDER.search(text)
         return fill(text[: first.end()] if first else text, _PLACEHOLDER, self._texts(pair))

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
@@ -157,6 +158,7 @@ def account_page(
         "keys": KeysForm(keys_of(request.user)),
         "close": CloseForm(request.user),
         "why_not_close": actions.why_not_close(request.user),
+        "has_sso": settings.SSO.is_on,
     }
     if refused is not None:
         forms[section] = refused
@@ -223,8 +225,8 @@ def close(request: HtmxRequest) -> HttpResponse:
     return redirect("accounts:login")
 
 
-FORGOTTEN = {"forgotten": ForgottenForm, "has_mail": is_set_up}
-"""What the sign-in page says to who forgot the password."""
+FORGOTTEN = {"forgotten": ForgottenForm, "has_mail": is_set_up, "organization": settings.SSO.organization}
+"""What the sign-in page says to who forgot the password, or has none here."""
 
 
 @login_not_required

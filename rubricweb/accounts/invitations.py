@@ -10,14 +10,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import UserCreationForm
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, resolve_url
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -212,7 +213,7 @@ def join_by_link(request: HtmxRequest, token: str) -> HttpResponse:
     invitation = invitation_of(token)
     if invitation is None:
         passwords.note_failure(request, NAME)
-        return _over(request)
+        return over(request)
     posted = request.POST if request.method == "POST" else None
     form, team_form = NewAccountForm(posted), TeamForm(posted)
     team = (request.POST.get("team") or "").strip()
@@ -222,15 +223,21 @@ def join_by_link(request: HtmxRequest, token: str) -> HttpResponse:
         try:
             return _joined(request, invitation, form, team=team)
         except InvitationOver:
-            return _over(request)
+            return over(request)
         except TeamTaken:
             team_form.add_error("team", "This team already exists. Ask the organizers for its link.")
     context = {"invitation": invitation, "collection_name": invitation.collection.name}
-    context |= {"form": form, "team_form": team_form}
+    context |= {
+        "form": form,
+        "team_form": team_form,
+        "token": token,
+        "organization": settings.SSO.organization,
+    }
     return form_response(request, "accounts/join.html", context)
 
 
-def _over(request: HtmxRequest) -> HttpResponse:
+def over(request: HttpRequest) -> HttpResponse:
+    """Answer 404 to whoever opens a link that is not open."""
     return errors.page(
         HTTPStatus.NOT_FOUND,
         "This invitation is not open",
@@ -249,9 +256,14 @@ def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm, 
     if not is_signed_in:
         login(request, person, backend=BACKEND)
     messages.success(request, joined_message(invitation, is_new=is_new))
-    is_participant = invitation.role == Role.PARTICIPANT
-    slug = invitation.collection.slug
-    return redirect("submissions:submit", slug) if is_participant else redirect(invitation.collection)
+    return redirect(address_after_joining(invitation))
+
+
+def address_after_joining(invitation: Invitation) -> str:
+    """Return where somebody who has joined goes on: participants submit."""
+    if invitation.role == Role.PARTICIPANT:
+        return reverse("submissions:submit", args=[invitation.collection.slug])
+    return resolve_url(invitation.collection)
 
 
 @require_POST

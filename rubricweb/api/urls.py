@@ -8,15 +8,18 @@ from rubricweb.api.resources import (
     arena,
     assessment,
     banks,
+    chosen_grader,
     corpus,
     drafts,
     grades,
     human_labels,
     imports,
     jobs,
+    judging,
     made_runs,
     one_answer,
     organizers,
+    panels,
     results,
     submissions,
     systems,
@@ -33,6 +36,7 @@ CAMPAIGN = f"{ONE}campaigns/<int:campaign_id>/"
 WEBHOOK = f"{ONE}webhooks/<int:webhook_id>/"
 SUBMISSION = f"{ONE}submissions/<int:submission_id>/"
 RELEASE = f"{ONE}releases/<int:release_id>/"
+JUDGING = f"{ONE}arena/judging/<int:judge_job_id>/"
 IMPORT = f"{ONE}imports/<int:import_id>/"
 
 urlpatterns = [
@@ -66,6 +70,11 @@ urlpatterns = [
     path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
     path(f"{ONE}graders/", grades.Graders.as_view(), name="graders"),
     path(f"{ONE}graders/rationales/", grades.Rationales.as_view(), name="rationales"),
+    path(f"{ONE}graders/chosen/", chosen_grader.ChosenGrader.as_view(), name="chosen-grader"),
+    path(f"{ONE}graders/panels/", panels.Panels.as_view(), name="panels"),
+    path(
+        f"{ONE}graders/panels/<int:panel_id>/combine/", panels.PanelCombining.as_view(), name="panel-combine"
+    ),
     path(f"{ONE}grades/", grades.Grades.as_view(), name="grades"),
     path(f"{ONE}ratings/", grades.Ratings.as_view(), name="ratings"),
     path(f"{ONE}leaderboard/", results.Leaderboard.as_view(), name="leaderboard"),
@@ -102,6 +111,10 @@ urlpatterns = [
     path(f"{ONE}arena/board/", arena.VoteBoardResource.as_view(), name="arena-board"),
     path(f"{ONE}arena/votes/", arena.Votes.as_view(), name="arena-votes"),
     path(f"{ONE}arena/battles/", arena.Battles.as_view(), name="arena-battles"),
+    path(f"{ONE}arena/judging/", judging.JudgeJobs.as_view(), name="judge-jobs"),
+    path(f"{ONE}arena/judging/plan/", judging.JudgePlan.as_view(), name="judge-plan"),
+    path(JUDGING, judging.JudgeJobResource.as_view(), name="judge-job"),
+    path(f"{JUDGING}<slug:steer>/", judging.JudgeSteering.as_view(), name="judge-job-steer"),
     path(f"{ONE}support/labels/", human_labels.SupportLabels.as_view(), name="support-labels"),
     path(
         f"{ONE}support/model-labels/", human_labels.SupportModelLabels.as_view(), name="support-model-labels"

@@ -1,4 +1,4 @@
-"""The clients: one waits for answers, the other awaits them. Their methods are the calls of `calls.py`."""
+"""The clients: one waits for answers, the other awaits them. Their methods are `calls` and `panel_calls`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from rubricweb.client import calls
+from rubricweb.client import calls, panel_calls
 from rubricweb.client.core import (
     LOST,
     Answer,
@@ -59,6 +59,9 @@ class Client:
     restore_item = call(calls.restore_item)
     versions = listing(calls.versions)
     graders = listing(calls.graders)
+    panels = call(panel_calls.panels)
+    form_panel = call(panel_calls.form_panel)
+    combine_panel = call(panel_calls.combine_panel)
     grades = listing(calls.grades)
     ratings = listing(calls.ratings)
     rate = call(calls.rate)
@@ -181,6 +184,9 @@ class AsyncClient:
     restore_item = async_call(calls.restore_item)
     versions = async_listing(calls.versions)
     graders = async_listing(calls.graders)
+    panels = async_call(panel_calls.panels)
+    form_panel = async_call(panel_calls.form_panel)
+    combine_panel = async_call(panel_calls.combine_panel)
     grades = async_listing(calls.grades)
     ratings = async_listing(calls.ratings)
     rate = async_call(calls.rate)

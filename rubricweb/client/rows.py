@@ -178,6 +178,18 @@ class Job(TypedDict):
     ended_at: str | None
 
 
+class Panel(TypedDict):
+    id: int
+    fingerprint: str
+    name: str
+    purpose: str
+    rule: str
+    quorum: int
+    members: list[int | None]
+    weights: list[list[float]]
+    to_combine: int
+
+
 class Progress(TypedDict):
     done: int
     failed: int

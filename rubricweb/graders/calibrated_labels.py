@@ -16,6 +16,7 @@ from grading.types import MISSING
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.graders.rated_cells import graded_uids, sample, standing_on
+from rubricweb.grades.exemplars import NamedCell, exemplar_cells, without_exemplars
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
@@ -110,13 +111,14 @@ def ordered(bank: Bank, config: GraderConfig, fitted: LabelMaps) -> str:
 def orders(bank: Bank, config: GraderConfig, fitted: LabelMaps) -> Orders | None:
     """Return whether calibrated labels order the runs as people do; None where a board ties all runs.
 
-    All three boards are of the cells that both people and the grader rated.
+    All three boards are of the cells that both people and the grader rated, without its exemplars.
     """
     pool = collection_pool(bank.collection)
     items = graded_uids(bank, config, pool)
     human, graded = human_matrices(pool), matrices(config, pool)
-    by_people = {pk: _only_shared(of, graded[pk], items[pk]) for pk, of in human.items()}
-    by_grader = {pk: _only_shared(of, human[pk], items[pk]) for pk, of in graded.items()}
+    exemplars = exemplar_cells([config])
+    by_people = {pk: _only_shared(of, graded[pk], items[pk], exemplars) for pk, of in human.items()}
+    by_grader = {pk: _only_shared(of, human[pk], items[pk], exemplars) for pk, of in graded.items()}
     plain = MeasureSpec(MEASURE)
     calibrated = replace(plain, mode=LabelMode.CALIBRATED, label_maps=fitted)
     boards = [
@@ -126,9 +128,12 @@ def orders(bank: Bank, config: GraderConfig, fitted: LabelMaps) -> Orders | None
     return _compared(*boards)
 
 
-def _only_shared(grades: TopicGrades, others: TopicGrades, uids: tuple[str, ...]) -> TopicGrades:
-    """Return the grades of the cells that the others rated too."""
-    matrix, theirs = grades.matrix.columns(uids), others.matrix.columns(uids).ratings
+def _only_shared(
+    grades: TopicGrades, others: TopicGrades, uids: tuple[str, ...], exemplars: set[NamedCell]
+) -> TopicGrades:
+    """Return the grades of the cells that the others rated too, without exemplars."""
+    matrix = grades.matrix.columns(uids)
+    theirs = without_exemplars(others.matrix.columns(uids).ratings, grades.pool, uids, exemplars)
     ratings = np.where(theirs >= 0, matrix.ratings, MISSING).astype(np.int8)
     return TopicGrades(grades.pool, replace(matrix, ratings=ratings))
 

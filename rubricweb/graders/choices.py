@@ -15,9 +15,10 @@ from django import forms
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from grading.errors import GraderUnavailable
+from grading.errors import BadOption, GraderUnavailable
 from grading.graders import registry
 from grading.graders.backend_options import Value
+from grading.graders.exemplars import EXEMPLARS
 from grading.graders.hf_model import SMOLLM2, gguf_file
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
@@ -27,6 +28,7 @@ from rubricweb.corpus.actions import CollectionSettings, settings_of
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts, named, own_prompts, unextracted
 from rubricweb.graders.forms import PREFIX, add_options, chosen_options, is_chosen
+from rubricweb.grades.exemplars import with_exemplars
 from rubricweb.jobs.queue import WorkerBeat
 
 FLAN = "google/flan-t5-large"
@@ -167,7 +169,7 @@ def is_here(llm: str) -> bool:
     try:
         if gguf_file(llm) is not None or Path(llm).expanduser().exists():
             return True
-    except GraderUnavailable:
+    except (GraderUnavailable, OSError, RuntimeError):  # RuntimeError: "~name" of nobody here
         return False
     if not OF_A_HUB.fullmatch(llm) or find_spec("huggingface_hub") is None:
         return False
@@ -237,6 +239,9 @@ class GraderChoiceForm(forms.Form):
     reads_others = False
     """Whether the answers that are verified come from another grader."""
     workers: Sequence[WorkerBeat] = ()
+    collection: Collection
+    options: Mapping[str, Value]
+    """Once it is valid: the options that differ from their defaults, with the exemplars that they ask for."""
 
     @property
     def backend(self) -> registry.Backend:
@@ -261,6 +266,10 @@ class GraderChoiceForm(forms.Form):
                 "grader_prompts",
                 f"{names} asks about extracted answers: tick a prompt that extracts them, too.",
             )
+        try:
+            self.options = with_exemplars(self.collection, chosen_options(self))
+        except BadOption as problem:
+            self.add_error(f"{PREFIX}{EXEMPLARS}", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
 
     @property
     def option_fields(self) -> list[forms.BoundField]:
@@ -279,7 +288,7 @@ class GraderChoiceForm(forms.Form):
             grader_backend=self.backend.name,
             grader_llm=self.llm,
             grader_prompts=() if set(chosen) == set(self.backend.prompt_classes) else chosen,
-            grader_options=chosen_options(self),
+            grader_options=self.options,
         )
 
     def applied(self, collection: Collection) -> Collection:
@@ -318,6 +327,7 @@ def grader_form(
     if not is_own:
         form.initial["grader_prompts"] = registry.BACKENDS[backend].prompt_classes
     form.own, form.reads_others = tuple(own_prompts(collection)), bool(collection.answers_by)
+    form.collection = collection
     form.workers = workers
     offer_choices(form, "grader_backend", [(name, registry.BACKENDS[name].label) for name in card.backends])
     offer_choices(form, "grader_prompts", _offered(registry.BACKENDS[backend], form.own))

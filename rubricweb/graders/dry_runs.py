@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from django.db import transaction
@@ -16,7 +16,9 @@ from grading import prompts, types
 from grading.errors import GraderUnavailable, GradingError, UnknownGrader
 from grading.graders import registry
 from grading.graders.base import GraderSpec, misfit
+from grading.graders.exemplars import fitting
 from grading.prompts import Prompt
+from grading.prompts.few_shot import BEFORE_EXEMPLARS
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
@@ -29,6 +31,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.configs import options_of, reading_of, spec_for
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import answers_for
+from rubricweb.grades.exemplars import exemplar_slots
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs import leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
@@ -248,14 +251,23 @@ def spec_of(dry_run: DryRun) -> GraderSpec:
 
 
 def pairs(dry_run: DryRun) -> list[types.CellToGrade]:
-    sample = sample_of_dry_run(dry_run)
-    return pairs_of(sample, dry_run.prompt, spec_of(dry_run)) if sample else []
+    """Return what the grader is asked. Raises GraderUnavailable where its exemplars have changed."""
+    sample, spec = sample_of_dry_run(dry_run), spec_of(dry_run)
+    slots = exemplar_slots(spec)
+    plain = pairs_of(sample, dry_run.prompt, spec) if sample else []
+    return [replace(pair, exemplars=fitting(slots, pair)) for pair in plain]
 
 
 def results(dry_run: DryRun) -> list[DryRunReply]:
-    """Return the results, without those of passages that the reader is to rate blind."""
+    """Return the results, without those of passages that the reader is to rate blind.
+
+    Such a reader sees no exemplars, which say how people rated other passages.
+    """
     hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
-    return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]
+    replies = [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]
+    if not visibility.blind_passages(dry_run.collection_id):
+        return replies
+    return [replace(reply, prompt=reply.prompt.partition(BEFORE_EXEMPLARS)[0]) for reply in replies]
 
 
 class DryRuns(TaskKind[DryRun]):

@@ -140,7 +140,7 @@ class PanelRow:
 
 def panels_context(collection: Collection, form: PanelForm | None = None) -> Context:
     """Return the panels of the collection, and the form of a new one."""
-    raters = _candidates(collection)
+    raters = panel_candidates(collection)
     if form is None:
         form = PanelForm()
         form.offer(raters)
@@ -151,7 +151,8 @@ def panels_context(collection: Collection, form: PanelForm | None = None) -> Con
     }
 
 
-def _candidates(collection: Collection) -> tuple[Rater, ...]:
+def panel_candidates(collection: Collection) -> tuple[Rater, ...]:
+    """Return the graders that can be members of a panel: those that rated items or labelled passages here."""
     fitting = (Purpose.RATE, Purpose.DIRECT)
     return tuple(
         rater
@@ -234,7 +235,7 @@ def form_new(request: HtmxRequest, slug: str) -> HttpResponse:
     """Make a panel and combine what its members have graded."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = PanelForm(request.POST)
-    form.offer(_candidates(collection))
+    form.offer(panel_candidates(collection))
     if not form.is_valid():
         problems = [str(error) for errors in form.errors.values() for error in errors]
         messages.error(request, " ".join(problems))

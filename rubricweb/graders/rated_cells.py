@@ -14,6 +14,7 @@ from grading.statistics.calibration import RatedCells
 from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.exemplars import NamedCell, exemplar_cells, without_exemplars
 from rubricweb.grades.human_matrices import HumanGrades, human_matrices
 from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
@@ -89,25 +90,33 @@ def graded_uids(bank: Bank, config: GraderConfig, pool: CollectionPool) -> dict[
 
 
 def sample(bank: Bank, config: GraderConfig) -> RatedSample:
-    """Return all cells of the bank's items that the grader and people rated, people's ratings combined."""
+    """Return the cells of the bank's items that the grader and people rated, people's ratings combined.
+
+    Those that the grader was shown, as exemplars, are left out.
+    """
     pool = collection_pool(bank.collection)
     human, graded = human_matrices(pool), matrices(config, pool)
     whole = Draw.objects.filter(collection=bank.collection_id, design=Draw.Design.CELLS)
     draws = set(whole.values_list("pk", flat=True))
-    uids_of = graded_uids(bank, config, pool)
+    uids_of, exemplars = graded_uids(bank, config, pool), exemplar_cells([config])
     cells: list[_RatedCell] = []
     for topic in pool.topics:
         pk = topic.topic_id
-        cells += _of_topic(graded[pk], human[pk], uids_of[pk], draws)
+        cells += _of_topic(graded[pk], human[pk], uids_of[pk], draws, exemplars)
     return _with_events(cells)
 
 
 def _of_topic(
-    graded: TopicGrades, human: HumanGrades, uids: tuple[str, ...], draws: set[int]
+    graded: TopicGrades,
+    human: HumanGrades,
+    uids: tuple[str, ...],
+    draws: set[int],
+    exemplars: set[NamedCell],
 ) -> Iterator[_RatedCell]:
     if not human.matrix.item_ids:
         return
-    by_grader, by_people = (grades.matrix.columns(uids).ratings for grades in (graded, human))
+    by_grader, rated = (grades.matrix.columns(uids).ratings for grades in (graded, human))
+    by_people = without_exemplars(rated, graded.pool, uids, exemplars)
     drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]
     is_drawn = np.any(drawn, axis=0) if drawn else np.zeros(by_people.shape, dtype=np.bool_)
     pool = graded.pool

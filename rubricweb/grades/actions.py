@@ -14,9 +14,9 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.configs import active_configs, kinds_of, saved_config
+from rubricweb.grades.configs import active_configs, is_in_context, kinds_of, saved_config
 from rubricweb.grades.engine import parts, progress
-from rubricweb.grades.engine.gaps import Doubt
+from rubricweb.grades.engine.gaps import Doubt, listed
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.stages import (
     Stages,
@@ -150,6 +150,9 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
 
 def go_on(jobs: list[GradingJob], *, by: User | None) -> list[GradingJob]:
     """Start what is left of jobs of one collection that ended early; none where nothing is missing."""
+    if any(is_in_context(job.config) for job in jobs):
+        left = [_left_of(job) for job in jobs]
+        return grade_cells(jobs[0].collection, missing=left, failed=[], by=by)
     rows = JobPart.objects.filter(job__in=jobs)
     wordings = {pk for pks in rows.values_list("revisions", flat=True) for pk in pks}
     collection = jobs[0].collection
@@ -160,6 +163,19 @@ def go_on(jobs: list[GradingJob], *, by: User | None) -> list[GradingJob]:
         items=Item.including_secret.filter(bank__collection=collection, revision__in=wordings),
         configs=dict.fromkeys(job.config for job in jobs),
     )
+
+
+def _left_of(job: GradingJob) -> Missing:
+    """Return the cells of the job without a grade, which need not be of a pool."""
+    gaps = []
+    for part in job.parts.order_by("number"):
+        grades = Grade.objects.by(job.config).for_topics([part.topic_id]).filter(revision__in=part.revisions)
+        gap = parts.gap_of(part)
+        gaps += [
+            each.without(set(grades.values_list("revision_id", "passage_id")))
+            for each in listed(job.collection, [gap])
+        ]
+    return Missing(job.config, tuple(gap for gap in gaps if gap.cells), frozenset())
 
 
 def _lock(collection: Collection) -> None:

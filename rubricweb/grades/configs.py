@@ -13,6 +13,8 @@ from grading.errors import BadPrompt, UnknownPrompt
 from grading.formats import judge_qrels, nugget_grades
 from grading.graders import GraderSpec, backend_options, registry
 from grading.graders.base import ANSWERS_BY, JSON, PLUGIN, PROMPT
+from grading.graders.exemplars import with_kept_exemplars
+from grading.in_context import INSTRUCTION
 from grading.prompts import Prompt
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.corpus.models import Collection
@@ -91,6 +93,7 @@ def spec_for(
     options: dict[str, JSON] = {PROMPT: prompts.as_options(prompt)} if prompts.is_own(prompt) else {}
     if backend in registry.BACKENDS:
         options |= registry.BACKENDS[backend].frozen_options(chosen, prompt)
+        options = with_kept_exemplars(options, chosen, prompt)
         if plugins := registry.plugins_of(registry.BACKENDS[backend], prompt):
             options[PLUGIN] = plugins
     if prompt.needs_answer:
@@ -204,6 +207,12 @@ def _require(fits: bool, problem: str) -> None:
 
 def spec_of(config: GraderConfig) -> GraderSpec:
     return GraderSpec(config.backend, config.llm, config.prompt_class, config.options)
+
+
+def is_in_context(config: GraderConfig) -> bool:
+    """Return whether it grades passages with what their answers say before them, which are in no pool."""
+    own = config.options.get(PROMPT)
+    return bool(own) and own["template"].startswith(INSTRUCTION)
 
 
 def active_configs(collection: Collection) -> list[GraderConfig]:

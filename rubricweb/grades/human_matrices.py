@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +175,17 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[
     return HumanGrades(topic, grades, tuple(wrong), dict(zip(drawn, random, strict=True)))
 
 
-def decided(events: Iterable[HumanGrade]) -> int | None:
+class Decidable(Protocol):
+    """A person's event, as far as a decision reads it."""
+
+    @property
+    def how(self) -> str: ...
+
+    @property
+    def rating(self) -> int | None: ...
+
+
+def decided(events: Iterable[Decidable]) -> int | None:
     """Return the one rating of these latest events, oldest first; None without any."""
     rated = [(row.how, row.rating) for row in events if row.rating is not None]
     decisions = [rating for how, rating in rated if how == HumanGrade.How.ADJUDICATED]

@@ -13,6 +13,7 @@ from grading import prompts
 from grading.formats.judge_qrels import FILE_MD5
 from grading.graders.backend_options import ATTEMPT, Value
 from grading.graders.base import ANSWERS_BY, NO_SETTINGS, PROMPT
+from grading.graders.exemplars import EXEMPLAR_EVENTS
 from grading.graders.hf_model import SMOLLM2
 from grading.graders.registry import IMPORTED
 from grading.types import Outcome, Purpose
@@ -149,7 +150,7 @@ class GraderConfig(models.Model):
     @property
     def team(self) -> tuple[str, str, str]:
         """Return a key shared by configs of a model that grade together, such as questions and nuggets."""
-        return self.backend, self.llm, self.settings_words
+        return self.backend, self.llm, self.settings_words + str(self.options.get(EXEMPLAR_EVENTS, ""))
 
 
 def _word(value: Value) -> str:
@@ -159,8 +160,7 @@ def _word(value: Value) -> str:
 @lru_cache(maxsize=1_000)
 def _asker(fingerprint: str) -> tuple[str, str]:
     """Return back-end and model as a fingerprint has them for ever."""
-    source = GraderConfig.objects.only("backend", "llm").get(fingerprint=fingerprint)
-    return source.backend, source.llm
+    return GraderConfig.objects.values_list("backend", "llm").get(fingerprint=fingerprint)
 
 
 class GradingJob(Job):

@@ -29,6 +29,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import actions
 from rubricweb.grades.configs import WHOLE_SCALE, default_min_grade, kinds_of, scale_of
+from rubricweb.grades.exemplars import exemplar_cells, without_exemplars
 from rubricweb.grades.human_matrices import HumanGrades, human_matrices
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig, GradingJob
@@ -83,6 +84,8 @@ class RatedVotes:
 def rated_votes(collection: Collection, voters: Sequence[GraderConfig | None]) -> RatedVotes:
     """Return the votes of these members on cells that people rated, without those hidden from the reader.
 
+    Cells that one of them was shown, as exemplars, are left out.
+
     On a scale other than people's, both say 1 where the item is covered, else 0.
     """
     pool = collection_pool(collection)
@@ -90,9 +93,11 @@ def rated_votes(collection: Collection, voters: Sequence[GraderConfig | None]) -
     is_direct = any(voter and voter.purpose == Purpose.DIRECT for voter in voters)
     human = {} if is_direct else human_matrices(pool)
     votes, rated, topics, folds = [], [], [], []
+    exemplars = exemplar_cells(voters)
     for topic in pool.topics:
         uids, truth = _judgments(topic, voters) if is_direct else _ratings(human[topic.topic_id])
         cast = by_member.votes(topic.topic_id, uids, len(topic.doc_ids))
+        truth = without_exemplars(truth, topic, uids, exemplars)
         both = cast.voted.all(axis=0) & (truth >= 0)
         votes.append(cast.ratings[:, both].T.astype(np.int64))
         rated.append(truth[both].astype(np.int64))

@@ -20,7 +20,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import reader
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import own_prompts
-from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.configs import is_in_context, kinds_of
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.scoring import Uids
 
@@ -89,11 +89,12 @@ def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
 
 
 def scored_graders(collection: Collection) -> list[GraderRow]:
-    """Return the graders with grades here that can be scored, the default one first.
+    """Return the graders with grades of pools here that can be scored, the default one first.
 
     The stored one; then those that rate items; then by the number of graded cells; then by age.
     """
-    return in_order(collection, graders(collection))
+    rows = (row for row in graders(collection) if not is_in_context(row.config))
+    return in_order(collection, rows)
 
 
 def in_order(collection: Collection, rows: Iterable[GraderRow]) -> list[GraderRow]:
@@ -127,7 +128,8 @@ def graders_of(bank: Bank, purposes: Iterable[Purpose] = ON_ITEMS) -> list[Grade
     rows = [
         GraderRow(config, config.number) for config in configs.annotate(number=number).filter(number__gt=0)
     ]
-    return [row.config for row in sorted(rows, key=lambda row: _key(bank.collection, row))]
+    of_pools = (row for row in rows if not is_in_context(row.config))
+    return [row.config for row in sorted(of_pools, key=lambda row: _key(bank.collection, row))]
 
 
 def labellers_of(collection: Collection) -> list[GraderConfig]:

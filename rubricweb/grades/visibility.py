@@ -22,6 +22,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
+from grading.in_context import INSTRUCTION
 from rubricweb.accounts import roles
 from rubricweb.banks.models import ItemChange, ItemRevision
 from rubricweb.banks.secrecy import readable, sees_secrets
@@ -29,7 +30,7 @@ from rubricweb.core.reader import Reader, reader, reading_as
 from rubricweb.corpus import pools, pseudonyms
 from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.models import Pair
+from rubricweb.grades.models import GraderConfig, Pair
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -223,6 +224,8 @@ def visible_grades(rows: Rows, collection_id: int) -> Rows:
     cells = _cells(user, collection_id)
     blind = cells.filter(is_rated=False, hides_graders=True)
     rows = rows.exclude(Exists(blind.filter(**PLACE)))
+    in_context = GraderConfig.objects.filter(options__prompt__template__startswith=INSTRUCTION)
+    rows = rows.exclude(config__in=in_context.values("pk"))  # they tell of the same passages alone
     if not any(in_topic.graders - in_topic.ratings for in_topic in hidden.values()):
         return rows
     is_rated = Exists(cells.filter(is_rated=True, **PLACE))

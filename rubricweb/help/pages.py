@@ -35,7 +35,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "tutorials/participant",
     ),
     "Work with it": ("topics", "work", "results", "runs", "files", "graders", "people"),
-    "Run it": ("server", "local-models", "programs", "judges", "commands"),
+    "Run it": ("server", "sign-in", "local-models", "programs", "judges", "commands"),
     "Look up": ("measures", "certainty", "glossary"),
 }
 """The names of the pages by section; `measures` is `docs/help/measures.md` or `docs/measures.md`."""

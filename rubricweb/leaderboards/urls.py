@@ -1,6 +1,7 @@
 from django.urls import path, re_path
 
 from rubricweb.leaderboards.board_page import board, plot
+from rubricweb.leaderboards.comparison.context_page import start_in_context
 from rubricweb.leaderboards.comparison.page import compare
 from rubricweb.leaderboards.public import close, public, public_file
 from rubricweb.leaderboards.sure.page import official_add, official_remove, sure
@@ -12,6 +13,7 @@ urlpatterns = [
     path(ROOM, board, name="board"),
     path(f"{ROOM}plot.svg", plot, name="plot"),
     path(f"{ROOM}compare/", compare, name="compare"),
+    path(f"{ROOM}compare/context/", start_in_context, name="context-start"),
     path(f"{ROOM}sure/", sure, name="sure"),
     path(f"{ROOM}sure/official/", official_add, name="official-add"),
     path(f"{ROOM}sure/official/remove/", official_remove, name="official-remove"),

@@ -12,7 +12,8 @@ from rubricweb.banks.access import bank_topic_for, item_for
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import parse_id
 from rubricweb.corpus import access, pseudonyms
-from rubricweb.corpus.models import Passage, Response
+from rubricweb.corpus.models import Collection, Passage, Response
+from rubricweb.grades.in_context import occurrences
 from rubricweb.review.models import Flag, Subject
 
 
@@ -24,7 +25,7 @@ def cell_for(
     *,
     needed: roles.Role = roles.TO_VIEW,
 ) -> tuple[Item, Passage]:
-    """Return an item of (bank, topic) and a passage of the topic's pool, by `cell`: (passage, item).
+    """Return an item of (bank, topic) and a passage of `passage_for`, by `cell`: (passage, item).
 
     When the address names a version of the bank, the item has the wording of that version.
     """
@@ -32,12 +33,23 @@ def cell_for(
     item = item_for(user, bank_id, item_id, needed=needed)
     if item.topic_id != topic_id:
         raise Http404("No such item of this topic.")
-    passage = access.pooled_passage(item.bank.collection, topic_id, passage_id)
+    passage = passage_for(item.bank.collection, topic_id, passage_id)
     if number := parse_id(address.get("version", "")):
         version = get_object_or_404(item.bank.versions, number=number)
         entries = version.entries.select_related("revision")
         item.revision = get_object_or_404(entries, item=item).revision
     return item, passage
+
+
+def passage_for(collection: Collection, topic_id: int, passage_id: int) -> Passage:
+    """Return a passage of the topic's pool, or one of an answer of an accepted run that is in no pool."""
+    try:
+        return access.pooled_passage(collection, topic_id, passage_id)
+    except Http404:
+        passage: Passage = get_object_or_404(collection.passages, pk=passage_id)
+        if not occurrences(collection, topic_id, passage):
+            raise
+        return passage
 
 
 def flag_for(user: User, slug: str, flag_id: int, *, needed: roles.Role = roles.TO_VIEW) -> Flag:
@@ -58,7 +70,7 @@ def subject_for(
         bank,
         topic,
         get_object_or_404(items, pk=parse_id(item)) if item else None,
-        access.pooled_passage(bank.collection, topic.pk, parse_id(passage)) if passage else None,
+        passage_for(bank.collection, topic.pk, parse_id(passage)) if passage else None,
     )
 
 

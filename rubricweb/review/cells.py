@@ -33,10 +33,11 @@ from rubricweb.grades.human_ratings import (
     latest,
     latest_by,
 )
+from rubricweb.grades.in_context import alone_of, config_on
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import GraderForm, Rater, raters
 from rubricweb.grades.verification import verdicts_on
-from rubricweb.grades.visibility import hidden_of_cell
+from rubricweb.grades.visibility import Hidden, hidden_of_cell
 from rubricweb.review import access
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.grid import INSET, GridForm, address_kept, inset_frame
@@ -147,11 +148,16 @@ def cell_ratings(item: Item, passage: Passage, reader: User, rater: Rater) -> Ce
     else:
         events, last = latest(cell), latest_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
-    hidden = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
+    hidden = _hidden(reader, item, passage)
     others = (
         [] if hidden.ratings else [row for row in events if row.by_id != reader.pk and not row.is_withdrawn]
     )
     return CellRatings(mine, last.number if last else 0, tuple(others), is_blind=bool(hidden.graders))
+
+
+def _hidden(reader: User, item: Item, passage: Passage) -> Hidden:
+    """Return what is hidden of the cell; of a passage in context, what is hidden of it alone."""
+    return hidden_of_cell(reader, item.topic, item.revision_id, alone_of(passage))
 
 
 def displayed_rating(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:
@@ -159,6 +165,7 @@ def displayed_rating(item: Item, passage: Passage, rater: Rater, source: Source)
     config = rater.by_kind.get(ItemKind(item.kind))
     if source is Source.HUMANS or config is None:
         return None
+    config = config_on(passage, config)
     grade = Grade.objects.by(config).filter(revision=item.revision_id, passage=passage).first()
     return ShownRating(config, grade.rating) if grade is not None else None
 
@@ -183,7 +190,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     form = (StanceForm if rater.knows_contradiction else RatingForm)(request.POST)
     if not form.is_valid():
         return _respond(request, place, Saving(None, refusal=UnfitRating(form.why)))
-    is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
+    is_blind = _hidden(request.user, item, passage).graders
     before = None if is_blind else displayed_rating(item, passage, rater, _source(request))
     return _save(request, place, form, partial(human_ratings.rate_cell, displayed=before))
 

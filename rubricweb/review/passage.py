@@ -15,15 +15,16 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from grading.in_context import parts_of
 from grading.types import FAILED, MISSING, Outcome, Purpose
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemRevision
 from rubricweb.core.http import HtmxRequest
-from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.visibility import visible_grades
+from rubricweb.review.access import passage_for
 from rubricweb.review.grid import INSET, inset_frame
 
 UNSTATED = {Outcome.DEFAULTED: "the reply held no rating", Outcome.UNANSWERABLE: "unanswerable"}
@@ -84,10 +85,11 @@ class GradesTable:
 def passage(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int) -> HttpResponse:
     """Show the passage with the grades of every grader."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
-    graded = pooled_passage(bank.collection, topic.pk, passage_id)
+    graded = passage_for(bank.collection, topic.pk, passage_id)
     context = inset_frame(request, bank, topic) | {
         "inset": graded.doc_id,
         "passage": graded,
+        "parts": parts_of(graded.text),
         "grade_tables": passage_grades(bank, topic, graded),
     }
     return render(request, INSET, context)

@@ -309,7 +309,7 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         job=step, number=0, size=1, state="done", result=MADE, request={"qid": "7"},
         spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)),
     )  # fmt: skip
-    known = {"question_id": question.pk, "step_id": step.pk}
+    known = {"question_id": question.pk, "step_id": step.pk, "judge_job_id": judged.pk}
     return known | battles
 
 

@@ -20,7 +20,7 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource
-from rubricweb.api.resources.jobs import PriceDocument, ProgressDocument
+from rubricweb.api.resources.jobs import PAUSABLE, JobLimits, PriceDocument, ProgressDocument, limits_of
 from rubricweb.banks import access, draft_jobs
 from rubricweb.banks.changes import CannotDraft
 from rubricweb.banks.draft_models import KINDS, DraftJob
@@ -28,10 +28,7 @@ from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
 from rubricweb.jobs import steering
-from rubricweb.jobs.limits import MOST_CALLS
 from rubricweb.jobs.progress import progress_of
-
-STEERS = ("pause", "resume", "cancel")
 
 
 class DraftScope(serializers.Serializer[Any]):
@@ -47,16 +44,7 @@ class DraftScope(serializers.Serializer[Any]):
     )
 
 
-class DraftLimits(serializers.Serializer[Any]):
-    """The limits at which the job pauses."""
-
-    most_calls = serializers.IntegerField(min_value=1, max_value=MOST_CALLS)
-    most_dollars = serializers.FloatField(
-        min_value=0, required=False, allow_null=True, default=None, help_text="Null for no limit."
-    )
-
-
-class NewDrafts(DraftScope, DraftLimits):
+class NewDrafts(DraftScope, JobLimits):
     """What to draft, and the limits at which the job pauses."""
 
 
@@ -122,7 +110,7 @@ class DraftJobs(ListResource):
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
         """Draft for each topic without items."""
         bank, fields = _bank(self), self.fields(NewDrafts)
-        limits = steering.Limits(fields["most_calls"], fields["most_dollars"])
+        limits = limits_of(fields)
         try:
             job = draft_jobs.start(
                 bank, _options(fields), limits=limits, by=self.person, among=_topics(bank, fields)
@@ -143,12 +131,11 @@ class DraftJobResource(Resource):
         """Get a drafting job and its progress."""
         return Response(_document(_job(self)))
 
-    @extend_schema(request=DraftLimits, responses=DraftJobDocument)
+    @extend_schema(request=JobLimits, responses=DraftJobDocument)
     def patch(self, request: Request, slug: str, bank_id: int, draft_job_id: int) -> Response:
         """Change the limits of a drafting job."""
-        job, fields = _job(self), self.fields(DraftLimits)
-        limits = steering.Limits(fields["most_calls"], fields["most_dollars"])
-        return Response(_document(steering.change_limits(job, limits, by=self.person)))
+        job, fields = _job(self), self.fields(JobLimits)
+        return Response(_document(steering.change_limits(job, limits_of(fields), by=self.person)))
 
 
 class DraftSteering(Resource):
@@ -159,8 +146,8 @@ class DraftSteering(Resource):
     @extend_schema(request=None, responses=DraftJobDocument, operation_id="draft_jobs_steer")
     def post(self, request: Request, slug: str, bank_id: int, draft_job_id: int, steer: str) -> Response:
         """Pause, resume or cancel a drafting job."""
-        if steer not in STEERS:
-            raise Http404(f"Steer a job with one of {', '.join(STEERS)}.")
+        if steer not in PAUSABLE:
+            raise Http404(f"Steer a job with one of {', '.join(PAUSABLE)}.")
         return Response(_document(steering.steer(_job(self), steer, by=self.person)))
 
 

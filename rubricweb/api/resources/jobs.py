@@ -33,10 +33,13 @@ from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import over_limit
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import steering
+from rubricweb.jobs.limits import MOST_CALLS
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
 
 MOST_RUNS = 100
+PAUSABLE = ("pause", "resume", "cancel")
+"""What is done to jobs that stop at limits of their own."""
 
 
 class CostLimits(serializers.Serializer[Any]):
@@ -46,6 +49,19 @@ class CostLimits(serializers.Serializer[Any]):
     most_dollars = serializers.FloatField(
         required=False, min_value=0, help_text="Start nothing where it costs more, or nobody knows what: 422."
     )
+
+
+class JobLimits(serializers.Serializer[Any]):
+    """The limits at which the job pauses."""
+
+    most_calls = serializers.IntegerField(min_value=1, max_value=MOST_CALLS)
+    most_dollars = serializers.FloatField(
+        min_value=0, required=False, allow_null=True, default=None, help_text="Null for no limit."
+    )
+
+
+def limits_of(fields: dict[str, Any]) -> steering.Limits:
+    return steering.Limits(fields["most_calls"], fields["most_dollars"])
 
 
 class JobScope(CostLimits):

@@ -22,6 +22,7 @@ from grading import types
 from grading.errors import GradingError, TryLater
 from grading.graders import Grader, GraderSpec, registry
 from grading.graders.base import BatchGrader
+from grading.graders.exemplars import fitting
 from grading.graders.many_items import ends_call
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
@@ -29,7 +30,7 @@ from rubricweb.core.redaction import redacted
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.grades import configs, panels, store, verification
+from rubricweb.grades import configs, exemplars, panels, store, verification
 from rubricweb.grades.engine import missing, parts, progress
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
@@ -69,13 +70,14 @@ def _has_words(config: GraderConfig, passage: Passage) -> bool:
 
 
 def with_call(grade: Grade, alone: types.CellToGrade) -> types.CellToGrade | None:
-    """Return the pair of a grade, `alone`, with all items of its call in the order asked, if it has others.
+    """Return the pair of a grade with its exemplars and all items of its call, in the order asked, if any.
 
-    None where another grade of the call was replaced since, so that its items are not known, or where the
-    reader may not see one of them.
+    None where the prompt is not known any more, since another grade of the call was replaced or an exemplar
+    changed, or where the reader may not see all of it.
     """
-    if grade.call_items is None or grade.call_place is None:
-        return alone
+    whole = exemplars.shown_with_exemplars(grade, alone)
+    if whole is None or grade.call_items is None or grade.call_place is None:
+        return whole
     size = configs.spec_of(grade.config).prompt.items_a_call
     first = (grade.call_place - 1) // size * size + 1
     of_call = Grade.objects.by(grade.config).filter(
@@ -89,7 +91,7 @@ def with_call(grade: Grade, alone: types.CellToGrade) -> types.CellToGrade | Non
     revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk(order)
     if len(revisions) != grade.call_items:
         return None
-    return replace(alone, items=tuple(item(revisions[pk], alone.item.kind) for pk in order))
+    return replace(whole, items=tuple(item(revisions[pk], alone.item.kind) for pk in order))
 
 
 def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
@@ -173,13 +175,16 @@ class ChunkWork:
         ]
 
     def pairs(self) -> Iterator[types.CellToGrade]:
+        """Yield what the grader is asked. Raises GraderUnavailable where its exemplars have changed."""
+        slots = exemplars.exemplar_slots(configs.spec_of(self.chunk.job.config))
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
             if not _has_words(self.chunk.job.config, passage):
                 continue
             answer = self.answers.get((revision_pk, passage_pk))
             cell = pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
-            yield replace(cell, votes=self.votes.get((revision_pk, passage_pk), ()))
+            votes = self.votes.get((revision_pk, passage_pk), ())
+            yield replace(cell, votes=votes, exemplars=fitting(slots, cell))
 
     def rows(self, results: list[Result]) -> list[GradeRow]:
         """Return the grades of a batch. Each pair is answered once: a second answer is a KeyError."""

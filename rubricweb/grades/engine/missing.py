@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import NamedTuple
 
@@ -106,6 +106,8 @@ class Missing:
     """Cells that cannot be graded yet: no answer was extracted that could be verified, or too few members of
     a panel have rated them.
     """
+    chars: Mapping[int, int] = field(default_factory=dict)
+    """Lengths of passages by key, of those that are not stored yet."""
 
     @property
     def wordless(self) -> int:

@@ -21,6 +21,7 @@ from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
 from rubricweb.grades.engine.missing import Missing, prompt_of
 from rubricweb.grades.engine.progress import expected_rate
+from rubricweb.grades.exemplars import exemplar_chars
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range, seconds_for
@@ -177,7 +178,7 @@ def _tokens(collection: Collection, missing: Missing) -> int:
         .values_list("pk", "n")
     )
     queries = dict(Topic.objects.filter(pk__in=topics).annotate(n=Length("text")).values_list("pk", "n"))
-    chars: int = _chars_of_passages(collection, missing.gaps, size) + sum(
+    chars: int = _chars_of_passages(collection, missing, size) + sum(
         _chars_of_items(gap, items) + _calls_about(gap, size) * (template + queries[gap.topic_id])
         for gap in missing.gaps
     )
@@ -202,8 +203,9 @@ def _calls_about(gap: Gap, size: int) -> int:
 
 
 def _template_chars(config: GraderConfig) -> int:
+    """Return the characters of the prompt that are no pair's own, with exemplars."""
     try:
-        return len(spec_of(config).prompt.template)
+        return len(spec_of(config).prompt.template) + exemplar_chars(spec_of(config))
     except UnknownPrompt:
         return 0
 
@@ -215,13 +217,14 @@ def _chars_of_items(gap: Gap, items: dict[int, int]) -> int:
     return int(gap.mask.sum(axis=0) @ of_items)
 
 
-def _chars_of_passages(collection: Collection, gaps: Iterable[Gap], size: int) -> int:
+def _chars_of_passages(collection: Collection, missing: Missing, size: int) -> int:
     """Return the characters of the passages, once for each call."""
+    gaps = missing.gaps
     whole = {gap.topic_id: -(-len(gap.revision_pks) // size) for gap in gaps if isinstance(gap, WholeTopic)}
     of_pools = pool_chars(collection) if whole else {}
     chars = sum(of_pools.get(topic_id, 0) * calls for topic_id, calls in whole.items())
     some = [gap for gap in gaps if isinstance(gap, TopicGap)]
-    lengths = _lengths(collection, some)
+    lengths = {**_lengths(collection, some), **missing.chars}
     for gap in some:
         of_passages = np.array([lengths.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
         chars += int(-(-gap.mask.sum(axis=1) // size) @ of_passages)
@@ -229,7 +232,7 @@ def _chars_of_passages(collection: Collection, gaps: Iterable[Gap], size: int) -
 
 
 def _lengths(collection: Collection, gaps: list[TopicGap]) -> dict[int, int]:
-    """Return the lengths of at least the passages of these gaps."""
+    """Return the lengths of at least those passages of these gaps that are stored."""
     passages = {pk for gap in gaps for pk in gap.passage_pks}
     if len(passages) > LOOKED_UP:
         return _passage_chars(collection.pk, stamp_of(collection.pk))

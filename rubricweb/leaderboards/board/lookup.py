@@ -27,7 +27,7 @@ from rubricweb.corpus import run_slices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.graders import calibrated_labels
-from rubricweb.grades.configs import default_min_grade, kinds_of
+from rubricweb.grades.configs import default_min_grade, is_in_context, kinds_of
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -49,7 +49,7 @@ def find_grader(
     pk: int | None = None,
 ) -> GraderConfig:
     """Return the one grader of these names, or of that `pk`, that has grades here; "" is any name."""
-    rows = graders(collection)
+    rows = [row for row in graders(collection) if not is_in_context(row.config)]
     named = [
         row.config
         for row in rows

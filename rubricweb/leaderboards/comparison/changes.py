@@ -136,7 +136,7 @@ def explained(before: ScoredBoard, after: ScoredBoard, run_tag: str) -> list[Exp
 
 
 def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[ExplainedItem]:
-    item_of = _items(after.spec.bank) | _items(before.spec.bank)
+    item_of = item_keys(after.spec.bank) | item_keys(before.spec.bank)
     ours, theirs = _sides(before, run), _sides(after, run)
     texts, secret = _texts(after), secret_wordings(topic.topic_id for topic in after.base.pool.topics)
     parts = []
@@ -309,7 +309,7 @@ def _label_changes(
     return tuple(changes)
 
 
-def _items(bank: Bank | None) -> dict[tuple[int, str], int]:
+def item_keys(bank: Bank | None) -> dict[tuple[int, str], int]:
     """Return the item by topic and uid, for every wording that an item of the bank ever had."""
     if bank is None:
         return {}

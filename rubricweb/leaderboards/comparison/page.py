@@ -34,6 +34,7 @@ from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.by_attribute import board_by_attribute, score_sheet, sliceable
 from rubricweb.leaderboards.comparison import changes, sentences
 from rubricweb.leaderboards.comparison import pair as pairs
+from rubricweb.leaderboards.comparison.context_page import ContextForm, context_of
 from rubricweb.leaderboards.comparison.then import Then
 from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, AnalysisForm, GraderField
 
@@ -201,20 +202,40 @@ def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for(request.user, slug)
     if "tick" in request.GET:
         return redirect(f"{request.path}?{_of_ticked(request.GET)}")
-    is_then = request.GET.get("view") == "then" or any(name.startswith(THEN) for name in request.GET)
-    kind = ThenForm if is_then else RunPairForm
-    form: RunPairForm | ThenForm = kind(request.GET, collection=collection)
+    view = _view(request.GET)
+    form = FORMS[view](request.GET, collection=collection)
     context: dict[str, object] = {"collection": collection, "form": form}
-    context |= {"view": "then" if is_then else "", "query": _board_query(form)}
+    context |= {"view": view, "query": _board_query(form)}
     if not form.graders:
         return page_or_part(request, PAGE, context, part=PART)
     if not form.is_valid():
         return form_response(request, PAGE, context, part=PART)
     context["is_step"] = bool(request.htmx) and request.htmx.trigger != "controls"
-    content = _then_and_now(form, request.GET) if isinstance(form, ThenForm) else _pair(form, request.GET)
+    content = _content(form, request)
     if isinstance(content, HttpResponse):
         return content
     return page_or_part(request, PAGE, {**context, **content}, part=PART)
+
+
+FORMS: dict[str, type[AnalysisForm]] = {"": RunPairForm, "then": ThenForm, "context": ContextForm}
+"""The form of each view by its name in addresses."""
+
+
+def _view(address: QueryDict) -> str:
+    view = address.get("view", "")
+    return "then" if any(name.startswith(THEN) for name in address) else view if view in FORMS else ""
+
+
+def _content(form: AnalysisForm, request: HtmxRequest) -> Context | HttpResponse:
+    """Return what the view of this form shows; or a file."""
+    address = request.GET
+    if isinstance(form, ThenForm):
+        return _then_and_now(form, address)
+    if isinstance(form, ContextForm):
+        content = context_of(form, request)
+        is_file = address.get("file") and "sheet" in content
+        return _tsv("context", content["sheet"]) if is_file else content
+    return _pair(form, address)
 
 
 def _of_ticked(address: QueryDict) -> str:
@@ -232,7 +253,7 @@ def _board_query(form: AnalysisForm) -> str:
     return changed(query_of(form), **dict.fromkeys(own, ""))
 
 
-def _pair(form: RunPairForm, address: QueryDict) -> Context | HttpResponse:
+def _pair(form: AnalysisForm, address: QueryDict) -> Context | HttpResponse:
     """Return what the page shows of two runs, or of one; or a file."""
     scored, a, b = scored_board(form.spec), form.cleaned_data["a"], form.cleaned_data["b"]
     if len(scored.run_tags) < (1 if a else 2):

@@ -11,6 +11,7 @@ from django.db.models import Q
 from grading.errors import UnknownPrompt
 from grading.graders.base import ANSWERS_BY
 from grading.graders.registry import IMPORTED
+from grading.in_context import parts_of
 from grading.parsing import is_unanswerable
 from grading.types import ANSWERED, MISSING, ItemKind, Outcome, Purpose, Ratings
 from rubricweb.accounts.models import User
@@ -18,12 +19,13 @@ from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevis
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.duplicates import fellows, representative_of
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.human_matrices import Source, decided
 from rubricweb.grades.human_models import HumanGrade, answer_digest
+from rubricweb.grades.in_context import alone_of, config_on, occurrences
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
@@ -103,6 +105,10 @@ class CellView:
     """Near-duplicates in the same pool."""
     keys: tuple[str, ...] = ()
     """The accepted answers to the question."""
+    before: str = ""
+    """What its answer says before the passage, of a passage in context."""
+    alone_id: int = 0
+    """The same passage without it."""
     is_hidden: bool = False
     """Graders' ratings are left out because the reader has to rate the cell blind."""
 
@@ -110,7 +116,7 @@ class CellView:
         """Return a copy without graders' ratings."""
         return replace(
             self,
-            segments=(PassageSegment(self.passage.text, is_answer=False),),
+            segments=(PassageSegment("".join(part.text for part in self.segments), is_answer=False),),
             grade=None,
             answer="",
             answer_by=None,
@@ -180,16 +186,18 @@ def is_acceptable(item: Item, answer: str, keys: Iterable[str]) -> bool:
 def cell_view(item: Item, passage: Passage, rater: Rater) -> CellView:
     """Return the cell in full.
 
-    `item` needs its revision, topic, bank and collection; `passage` is in the topic's pool.
+    `item` needs its revision, topic, bank and collection; `passage` is one of `access.passage_for`.
     """
     config = rater.by_kind.get(ItemKind(item.kind))
+    config = config and config_on(passage, config)
     grades = _grades(item, passage)
     grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
     extraction = _extraction(grades, config, ItemKind(item.kind))
     has_answer = grade is not None and grade.answer and grade.outcome != Outcome.FAILED
     source = grade if has_answer else extraction
     answer = source.answer if source else ""
-    segments = highlighted(passage.text, answer)
+    parts = parts_of(passage.text)
+    segments = highlighted(parts.text if parts else passage.text, answer)
     collection = collection_pool(item.bank.collection)
     pool = collection.by_topic[item.topic_id]
     return CellView(
@@ -204,10 +212,21 @@ def cell_view(item: Item, passage: Passage, rater: Rater) -> CellView:
         prompts=_prompts([row for row in dict.fromkeys((grade, extraction)) if row], item, passage),
         others=tuple(row for row in grades if row.rating is not None and row is not grade),
         judgment=pool.judgments.get(passage.doc_id),
-        runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),
+        runs=_runs(item, passage, collection),
+        before=parts.before if parts else "",
+        alone_id=alone_of(passage) if parts else 0,
         near_duplicates=_near_duplicates(item, passage, grade, pool),
         keys=keys_of([item.revision_id]).get(item.revision_id, ()) if answer or rater.verifies else (),
     )
+
+
+def _runs(item: Item, passage: Passage, collection: CollectionPool) -> tuple[RunRank, ...]:
+    pool = collection.by_topic[item.topic_id]
+    if passage.doc_id in pool.row_of:
+        return tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id]))
+    tags = dict(zip(collection.run_pks, collection.run_tags, strict=True))
+    places = occurrences(item.bank.collection, item.topic_id, passage)
+    return tuple(RunRank(tags[place.run_id], place.rank) for place in places)
 
 
 def _near_duplicates(
@@ -288,7 +307,7 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     if config.backend == IMPORTED:
         note += " The file names only the prompt class. The model may have seen another text."
     if pair is None:
-        return "", f"{note} What else its call asked is hidden from you, or was graded again since."
+        return "", f"{note} What else its prompt had is hidden from you, or has changed since."
     return prompt.render(pair, context), note
 
 

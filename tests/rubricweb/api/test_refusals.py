@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 ALL = "/api/v1/collections/"
 ONE = f"{ALL}{{slug}}/"
 STEERED = {"banks/": "pause", "campaigns/": "close", "submissions/": "withdraw"} | dict.fromkeys(
-    ("jobs/", "made-runs/", "steps/"), "pause"
+    ("jobs/", "made-runs/", "steps/", "arena/judging/"), "pause"
 )
 
 
@@ -99,7 +99,7 @@ NEEDED = {
         "get campaigns/{campaign_id}/", "* campaigns/*", "* releases/*", "* imports/*", "* members/*",
         "* invitations/*", "* webhooks/*", "* calls/*", "* submissions/*", "get arena/battles/",
         "post retrieve/", "post generate/", "post rerank/", "* steps/*", "post made-runs/*",
-        "get graders/rationales/",
+        "get graders/rationales/", "* graders/panels/*", "* graders/chosen/", "* arena/judging/*",
     },
 }  # fmt: skip
 """By the least role that may: methods and places. The last role with a pattern that fits is it."""
@@ -122,8 +122,8 @@ def expected(operation: Operation, role: Role) -> str:
 
 
 def told(operation: Operation, status: int, wanted: str) -> str:
-    """What the answer says; of a file that the world has not, what was to be said of it."""
-    if status == 404 and wanted == "let in" and operation.path.endswith("/file/"):
+    """What the answer says; of a file or panel that the world has not, what was to be said of it."""
+    if status == 404 and wanted == "let in" and operation.path.endswith(("/file/", "/combine/")):
         return wanted
     return {403: "forbidden", 404: "nothing there"}.get(status, "let in")
 

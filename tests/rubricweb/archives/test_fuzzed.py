@@ -224,6 +224,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         known |= {f"grades:{name} kind": "support", f"grades:{name} job_id": supported}
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
+    known["judge_job_id"] = pk(collection.judge_jobs)
     return known | {"support:retry job_id": supported}
 
 

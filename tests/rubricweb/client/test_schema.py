@@ -11,21 +11,24 @@ from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 
 from rubricweb.api.urls import V1, urlpatterns
-from rubricweb.client import AsyncClient, Client, ClientError, calls
+from rubricweb.client import AsyncClient, Client, ClientError, calls, panel_calls
 from rubricweb.client.core import Rows
 
 WITHOUT_CALL_NAMES = {
     "DELETE": "import invitation member release webhook",
     "GET": """
-        arena-battles arena-board arena-votes calibration-card calibration-cards calls draft-job
-        draft-jobs events flag graded invitations made-run made-runs members rationales step submission-file
+        arena-battles arena-board arena-votes calibration-card calibration-cards calls
+        chosen-grader draft-job draft-jobs events flag graded invitations judge-job judge-jobs made-run
+        made-runs members rationales step submission-file
         support-answer-labels support-labels support-model-labels support-next webhook
         webhook-messages webhooks
     """,
-    "PATCH": "draft-job webhook",
+    "PATCH": "draft-job judge-job webhook",
+    "PUT": "chosen-grader",
     "POST": """
         calibration-cards campaign-plan campaign-steer campaigns draft-job-steer draft-jobs
-        draft-plan flag-events flags generate invitations made-run-plan made-run-steer made-runs
+        draft-plan flag-events flags generate invitations judge-job-steer judge-jobs judge-plan
+        made-run-plan made-run-steer made-runs
         members releases rerank retrieve step-steer submission-steer versions support-labels webhook-act
         webhook-replay webhook-secret webhooks
     """,
@@ -56,18 +59,21 @@ EXAMPLES: dict[str, Any] = {
     "release_id": 9,
     "call_id": 10,
     "path": __file__,
+    "members": [1, 2],
+    "panel_id": 12,
 }
-CALLS = [
-    name
-    for name, call in vars(calls).items()
-    if inspect.isfunction(call) and call.__module__ == calls.__name__ and not name.startswith("_")
-]
+CALLS = {
+    name: call
+    for module in (calls, panel_calls)
+    for name, call in vars(module).items()
+    if inspect.isfunction(call) and call.__module__ == module.__name__ and not name.startswith("_")
+}
 
 
 def arguments(name: str) -> dict[str, Any]:
     """An example of each parameter that has to be given."""
     given = {**EXAMPLES, "item": 4 if name == "rate" else ITEM}
-    parameters = inspect.signature(getattr(calls, name)).parameters.values()
+    parameters = inspect.signature(CALLS[name]).parameters.values()
     needed = [
         one
         for one in parameters
@@ -138,7 +144,7 @@ def test_rows_have_the_fields_of_the_document(sent, schema):
 
 def returned(name: str) -> Any:
     """The type of a call's result, or of a listing's rows."""
-    hint = get_type_hints(getattr(calls, name))["return"]
+    hint = get_type_hints(CALLS[name])["return"]
     steps, _, result = get_args(hint)
     rows = [get_args(one) for one in get_args(steps) if getattr(one, "__origin__", None) is Rows]
     return rows[0][0] if rows else result
@@ -159,8 +165,8 @@ def _resolved(schema: dict[str, Any], described: dict[str, Any]) -> dict[str, An
 
 
 def test_both_clients_have_every_call_with_its_parameters():
-    for name in CALLS:
-        call = inspect.signature(getattr(calls, name))
+    for name, made in CALLS.items():
+        call = inspect.signature(made)
         for client in (Client, AsyncClient):
             method = inspect.signature(getattr(client, name))
             assert [*method.parameters][1:] == [*call.parameters], name

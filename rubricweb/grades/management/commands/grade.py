@@ -28,6 +28,7 @@ from rubricweb.grades.engine.gaps import Doubt, doubt_by
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import Stages, stages
+from rubricweb.grades.exemplars import with_exemplars
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.jobs import queue
 
@@ -98,9 +99,8 @@ class Command(OperatorCommand):
             raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(by_name)}")
         asking = asker, by_name[name_of_prompt]
         chosen, running = _options(asking, options["option"])
-        config = _config(
-            asking, options["llm"], reading, {**options_of(collection, asking[0].name), **chosen}
-        )
+        settled = {**options_of(collection, asking[0].name), **chosen}
+        config = _config(asking, options["llm"], reading, settled, collection)
         if options["answers_by"] and not (
             reading.source is not None and config.options.get(ANSWERS_BY) == reading.source.fingerprint
         ):
@@ -265,11 +265,15 @@ def _options(
 
 
 def _config(
-    asking: tuple[registry.Backend, Prompt], llm: str, reading: AnswerSource, chosen: Chosen
+    asking: tuple[registry.Backend, Prompt],
+    llm: str,
+    reading: AnswerSource,
+    chosen: Chosen,
+    collection: Collection,
 ) -> GraderConfig:
     backend, prompt = asking
     try:
-        return config_asking(backend.name, llm, prompt, reading, chosen)
+        return config_asking(backend.name, llm, prompt, reading, with_exemplars(collection, chosen))
     except GradingError as error:
         raise CommandError(str(error)) from error
 

@@ -23,7 +23,13 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.jobs import probes, queue
 
 LOW_BYTES = 1_000_000_000
-EXTRAS = {"models": "torch", "pandas": "pandas", "autojudge": "autojudge_base", "tracing": "opentelemetry"}
+EXTRAS = {
+    "models": "torch",
+    "pandas": "pandas",
+    "autojudge": "autojudge_base",
+    "sso": "allauth",
+    "tracing": "opentelemetry",
+}
 """Extra of the package: a module that comes with it."""
 
 

@@ -1,0 +1,101 @@
+"""Which ways to sign in this server adds to passwords: the settings that turn them on, and what they bring.
+
+Without one of them nothing of django-allauth is imported, and no table of it is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from rubricweb.core import production
+
+if TYPE_CHECKING:
+    from environs import Env
+
+ALLAUTH = ("allauth", "allauth.account", "allauth.socialaccount", "allauth.mfa")
+PROVIDER = "openid_connect"
+STEPS_AHEAD = 1
+"""Half minutes by which the clock of a phone may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """The settings RUBRIC_OIDC_* and RUBRIC_SECOND_FACTOR."""
+
+    issuer: str
+    """Address of the OpenID provider; empty where nobody signs in by one."""
+    client_id: str
+    secret: str = field(repr=False)
+    name: str
+    """What people call the provider."""
+    links_by_email: bool
+    lets_in: bool
+    has_factors: bool
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.issuer) or self.has_factors
+
+    @property
+    def organization(self) -> str:
+        """Return the name of the provider by which people sign in; empty where nobody does."""
+        return self.name if self.issuer else ""
+
+    @property
+    def provider_id(self) -> str:
+        """Return the key of the provider's accounts: another issuer may give out the same subjects."""
+        return f"oidc-{hashlib.sha256(self.issuer.encode()).hexdigest()[:16]}"
+
+
+def read(rubric: Env, *, is_local: bool) -> Switches:
+    """Return the switches of the environment. Raises ImproperlyConfigured where they cannot work."""
+    switches = Switches(
+        issuer=rubric.str("OIDC_URL", "").rstrip("/").removesuffix("/.well-known/openid-configuration"),
+        client_id=rubric.str("OIDC_CLIENT_ID", ""),
+        secret=production.secret("RUBRIC_OIDC_SECRET", rubric.str("OIDC_SECRET", "")),
+        name=rubric.str("OIDC_NAME", "your organization"),
+        links_by_email=rubric.bool("OIDC_LINK_BY_EMAIL", False),
+        lets_in=rubric.bool("OIDC_LET_IN", False),
+        has_factors=rubric.bool("SECOND_FACTOR", False),
+    )
+    if not switches.is_on:
+        return switches
+    if find_spec("allauth") is None:
+        raise ImproperlyConfigured(
+            "RUBRIC_OIDC_URL and RUBRIC_SECOND_FACTOR need django-allauth: pip install 'rubricweb[sso]'"
+        )
+    if switches.issuer and not (switches.client_id and switches.secret):
+        raise ImproperlyConfigured("RUBRIC_OIDC_URL needs RUBRIC_OIDC_CLIENT_ID and RUBRIC_OIDC_SECRET.")
+    address = urlsplit(switches.issuer)
+    is_here = is_local and address.scheme == "http" and production.LOCAL.fullmatch(address.hostname or "")
+    if switches.issuer and not (address.scheme == "https" and address.hostname) and not is_here:
+        raise ImproperlyConfigured("RUBRIC_OIDC_URL must be an https address, as the provider publishes it.")
+    return switches
+
+
+def install(rubric: Env, settings: dict[str, Any]) -> Switches:
+    """Return the switches, and add what they bring to the settings; nothing where all are off."""
+    switches = read(rubric, is_local=settings["IS_LOCAL"])
+    if not switches.is_on:
+        return switches
+    settings["INSTALLED_APPS"] += [*ALLAUTH, "rubricweb.sso"]
+    settings["ON_LEAVING"].append("rubricweb.sso.actions.forget")
+    middleware = settings["MIDDLEWARE"]
+    middleware.append("allauth.account.middleware.AccountMiddleware")
+    if switches.has_factors:
+        authenticated = middleware.index("django.contrib.auth.middleware.AuthenticationMiddleware")
+        middleware.insert(authenticated + 1, "rubricweb.sso.middleware.SecondFactor")
+    settings |= {
+        "SOCIALACCOUNT_ADAPTER": "rubricweb.sso.provider.Adapter",
+        "MFA_TOTP_TOLERANCE": STEPS_AHEAD,
+        "MFA_TOTP_ISSUER": "RubricWeb",
+        # Wrong attempts are counted with what was posted.
+        "AXES_SENSITIVE_PARAMETERS": ["username", "ip_address", "code"],
+    }
+    return switches

@@ -1,0 +1,3 @@
+from django.conf import settings
+
+collect_ignore = [] if settings.SSO.is_on else ["on"]
