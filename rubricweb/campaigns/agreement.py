@@ -193,7 +193,7 @@ def _names(collection: Collection, raters: Sequence[int], *, shows_names: bool) 
 def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) -> NDArray[np.int64]:
     """Return the grader's ratings of the same cells; -1 without one."""
     graded = np.full(len(rated.places), -1, dtype=np.int64)
-    if rater is None:
+    if rater is None or not rated.places:
         return graded
     pool = collection_pool(collection)
     uids = dict(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,14 +98,10 @@ class _Unit:
     def qrels(self) -> list[Qrel]:
         return [Qrel(self.query_id, doc_id, label) for doc_id, label in self.labels.items()]
 
-    @property
-    def n_items(self) -> int:
-        return len(self.uids)
-
     def graded_items(self, spec: BoardSpec) -> NDArray[np.int64]:
         """Return how many of the items have a rating, shape (passages,)."""
         if spec.measure.is_workbench:
-            return np.full(len(self.grades.pool.doc_ids), self.n_items)
+            return np.full(len(self.grades.pool.doc_ids), len(self.uids))
         ratings = self.grades.matrix.columns(self.uids).ratings
         graded: NDArray[np.int64] = (ratings >= MIN_RATING).sum(axis=1)
         return graded
@@ -118,19 +115,20 @@ def qrels(spec: BoardSpec) -> Iterator[Qrel]:
 
 def qrels_summary(spec: BoardSpec) -> QrelsSummary:
     base = basis(spec)
-    by_topic = list(_by_topic(base))
-    labels = [qrel for _, labelled in by_topic for qrel in labelled]
-    topics = sum(bool(labelled) for _, labelled in by_topic)
-    passages = sum(len({qrel.doc_id for qrel in labelled}) for _, labelled in by_topic)
-    by_label = Counter(qrel.relevance for qrel in labels)
+    by_topic, listed = list(_units_of(base)), base.pool.topics
+    every = [unit for units in by_topic for unit in units]
+    topics = sum(any(unit.labels for unit in units) for units in by_topic)
+    passages = sum(len(set[str]().union(*(unit.labels for unit in units))) for units in by_topic)
+    by_label = Counter(label for unit in every for label in unit.labels.values())
+    first = islice(chain.from_iterable(unit.qrels for unit in every), FIRST_LINES)
     return QrelsSummary(
-        lines=len(labels),
+        lines=sum(len(unit.labels) for unit in every),
         topics=topics,
-        topics_without=len(by_topic) - topics,
-        unlabelled=sum(len(topic.doc_ids) for topic, _ in by_topic) - passages,
+        topics_without=len(listed) - topics,
+        unlabelled=sum(len(topic.doc_ids) for topic in listed) - passages,
         by_label=tuple(sorted(by_label.items(), reverse=True)),
-        first=tuple(f"{q.query_id} 0 {q.doc_id} {q.relevance}" for q in labels[:FIRST_LINES]),
-        losses=tuple(_losses(base)),
+        first=tuple(f"{q.query_id} 0 {q.doc_id} {q.relevance}" for q in first),
+        losses=tuple(_losses(base, by_topic)),
     )
 
 
@@ -140,13 +138,14 @@ def qrels_losses(spec: BoardSpec) -> list[str]:
     These are passages without a line, labels that stand on some of the items only, and ids that no line can
     have.
     """
-    return _losses(basis(spec))
+    base = basis(spec)
+    return _losses(base, _units_of(base))
 
 
-def _losses(base: Basis) -> list[str]:
+def _losses(base: Basis, by_topic: Iterable[list[_Unit]]) -> list[str]:
     return [
         loss
-        for topic, units in zip(base.pool.topics, _units_of(base), strict=True)
+        for topic, units in zip(base.pool.topics, by_topic, strict=True)
         for loss in _losses_of(topic, units, base.spec)
     ]
 
@@ -160,15 +159,17 @@ def _losses_of(topic: TopicPool, units: list[_Unit], spec: BoardSpec) -> Iterato
     for unit in units:
         if not is_one_word(unit.query_id):
             yield f"topic {unit.query_id}: cannot be written, its id is not one word"
-        graded = unit.graded_items(spec)
+        graded, n_items = unit.graded_items(spec), len(unit.uids)
         for doc_id, count in zip(topic.doc_ids, graded.tolist(), strict=True):
+            if count == n_items and doc_id in unit.labels and is_one_word(doc_id):
+                continue
             place = f"topic {unit.query_id}, passage {doc_id}"
             if not is_one_word(doc_id):
                 yield f"{place}: cannot be written, the id is not one word"
             elif doc_id not in unit.labels:
                 yield f"{place}: no line, it has no grade"
-            elif count < unit.n_items:
-                yield f"{place}: that its label stands on {count} of {unit.n_items} items"
+            elif count < n_items:
+                yield f"{place}: that its label stands on {count} of {n_items} items"
 
 
 def _by_topic(base: Basis) -> Iterator[tuple[TopicPool, list[Qrel]]]:

@@ -115,6 +115,8 @@ def _of_topic(
     draws: set[int],
     exemplars: set[NamedCell],
 ) -> Iterator[_RatedCell]:
+    if not human.matrix.item_ids:
+        return
     by_grader, rated = (grades.matrix.columns(uids).ratings for grades in (graded, human))
     by_people = without_exemplars(rated, graded.pool, uids, exemplars)
     drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]

@@ -177,7 +177,7 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
     keys = {t.topic_id: _key(config, t.topic_id, stamps, pool.stamp) for t in pool.topics}
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in by_topic]
-    for topic, matrix in _load(config, absent, stamps):
+    for topic, matrix in _load(config, absent, stamps) if absent else ():
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
     hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
     return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}

@@ -114,10 +114,10 @@ class Rater:
     def graded_items(self, items: tuple[ItemColumn, ...]) -> GradedItems:
         """Return `columns` of these items of a topic, with its thresholds."""
         columns = self.columns(items)
-        least = tuple(self.min_grade_of(column.kind) for column in columns)
+        least = {kind: self.min_grade_of(kind) for kind in {column.kind for column in columns}}
         return GradedItems(
             columns,
-            least,
+            tuple(least[column.kind] for column in columns),
             tuple(self.can_grade(column) for column in columns),
             unknown=sum(not item.has_text for item in items),
             are_items=not self.labels_passages,

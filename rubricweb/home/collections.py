@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
-from rubricweb.banks.models import Item
+from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.core import database, http
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import collection_pool
@@ -134,7 +134,8 @@ def _counts(things: QuerySet[Any], collections: Iterable[Collection]) -> dict[in
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     """Return the progress of each collection's default grader, by collection.
 
-    Collections with the same grader are counted together.
+    Collections with the same grader are counted together: from the numbers of grades that are kept by grader
+    and topic, those are taken away that count for nothing.
     """
     progress = {collection.pk: _Progress() for collection in collections}
     pools, stamped = _pools(collections), _stamped(collections)
@@ -152,6 +153,8 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
         together[configs].append(collection)
     for configs, sharing in together.items():
         for config in configs:
+            for collection in sharing:
+                progress[collection.pk].graded += stamped[collection.pk].get(config, 0)
             _add(progress, config, sharing, pools)
     return progress
 
@@ -197,40 +200,53 @@ def _add(
     verify answers. A grader of passages has a cell for each. Banks that the grader has not begun do not
     count, unless it has begun none.
     """
+    grades = Grade.objects.by(config).order_by()
     if config.purpose == Purpose.DIRECT:
         topics = Topic.objects.filter(collection__in=sharing).values_list("pk", "collection")
         for topic, collection in topics:
             progress[collection].cells += pools.sizes.get(topic, 0)
-        labels = Grade.objects.by(config).for_topics([topic for topic, _ in topics]).order_by()
-        for collection, count in _graded(labels, pools):
-            progress[collection].graded += count
+        for collection, count in _uncounted(grades.for_topics([topic for topic, _ in topics]), pools):
+            progress[collection].graded -= count
         return
     active = Item.including_secret.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
-    grades = Grade.objects.by(config).filter(revision__in=active.values("revision")).order_by()
-    has_grade = Exists(grades.filter(revision=OuterRef("revision")))
+    has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
     begun = dict(active.filter(has_grade).order_by().values_list("bank", "bank__collection").distinct())
     counted = active.filter(Q(bank__in=list(begun)) | ~Q(bank__collection__in=set(begun.values())))
     worded = counted.exclude(revision__text="").order_by()
     if config.purpose == Purpose.VERIFY:
         worded = worded.with_answer_key()
-    wordings = worded.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
-    for collection, topic, count in wordings:
+    by_topic = worded.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
+    for collection, topic, count in by_topic:
         progress[collection].cells += count * pools.sizes.get(topic, 0)
-    for has_text in (True, False):
-        of_these = grades.exclude(revision__text="") if has_text else grades.filter(revision__text="")
-        for collection, count in _graded(of_these, pools):
-            progress[collection].graded += count
-            progress[collection].cells += 0 if has_text else count
+    in_use = active.values("revision")
+    wordings = ItemRevision.including_secret.filter(topic__collection__in=sharing)
+    for collection, count in _of_wordings(grades, wordings.exclude(pk__in=in_use)):
+        progress[collection].graded -= count
+    for collection, count in _uncounted(grades.filter(revision__in=in_use), pools):
+        progress[collection].graded -= count
+    textless = wordings.filter(text="", pk__in=in_use)
+    for collection, count in _of_wordings(grades, textless):
+        progress[collection].cells += count
+    for collection, count in _uncounted(grades.filter(revision__in=textless.values("pk")), pools):
+        progress[collection].cells -= count
 
 
-def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:
-    """Yield (collection, number of grades) to be added up, negative for passages that count nowhere."""
-    yield from grades.values_list("topic__collection").annotate(Count("pk"))
+def _of_wordings(grades: QuerySet[Grade], wordings: QuerySet[ItemRevision]) -> Iterator[tuple[int, int]]:
+    """Yield (collection, number of grades) to be added up; the index of grades has all that is read."""
+    collections = dict(wordings.values_list("pk", "topic__collection"))
+    pks = list(collections)
+    for start in range(0, len(pks), database.LOOKED_UP):
+        some = grades.filter(revision__in=pks[start : start + database.LOOKED_UP])
+        for wording, count in some.values_list("revision").annotate(Count("pk")):
+            yield collections[wording], count
+
+
+def _uncounted(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:
+    """Yield (collection, number of grades) of passages that count nowhere, to be added up."""
     for topic, passages in pools.left_out.items():
         for start in range(0, len(passages), database.LOOKED_UP):
             away = grades.filter(topic=topic, passage__in=passages[start : start + database.LOOKED_UP])
-            for collection, count in away.values_list("topic__collection").annotate(Count("pk")):
-                yield collection, -count
+            yield from away.values_list("topic__collection").annotate(Count("pk"))
 
 
 def _pools(collections: list[Collection]) -> _Pools:

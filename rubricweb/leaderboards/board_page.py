@@ -61,14 +61,8 @@ class TopicCell:
 
     shade: int | None
     """0 to 5 as grades are coloured; None where the topic counts for no mean of the run."""
-    score: float | None
-    topic: BoardTopic
-
-    @property
-    def label(self) -> str:
-        """Return what is said of it under the pointer."""
-        score = "not counted" if self.score is None else f"{self.score:z.2f}"
-        return f"{self.topic.name} {Truncator(self.topic.text).chars(40)} · {score}"
+    label: str
+    """What is said of it under the pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +252,7 @@ def _lines(
     on_page = board_columns.at(columns, Place.PAGE)
     origins = selectors.run_origins(current.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
+    names = [f"{topic.name} {Truncator(topic.text).chars(40)}" for topic in current.topics]
     lines = []
     for row, n_rows in zip(rows, plots.band_rows([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
@@ -272,8 +267,10 @@ def _lines(
             band_rows=n_rows if is_banded else 0,
             numbers=tuple(column.cell(row) for column in on_page),
             topics=tuple(
-                TopicCell(None if score is None else shade(score / max(highest, 1.0)), score, topic)
-                for score, topic in zip(row.by_topic, current.topics, strict=True)
+                TopicCell(None, f"{name} · not counted")
+                if score is None
+                else TopicCell(shade(score / max(highest, 1.0)), f"{name} · {score:z.2f}")
+                for score, name in zip(row.by_topic, names, strict=True)
             ),
         )
         lines.append(line)

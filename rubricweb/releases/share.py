@@ -19,7 +19,7 @@ from rubricweb.exports.assessments import assessed_banks
 from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
 from rubricweb.exports.views import FlagsExportForm
 from rubricweb.grades import visibility
-from rubricweb.home.home import Checklist, checklist_of
+from rubricweb.home.home import checklist_of
 from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board_page import query_of, refused
@@ -31,6 +31,8 @@ from rubricweb.releases.models import Release
 from rubricweb.releases.parts import Names, ReleaseOptions, ReleasePart, contents_of
 
 PAGE = "releases/share.html"
+CONTENTS = "contents"
+"""In the address where somebody opened what a release contains; the id of the part that shows it."""
 SHOWN_LOSSES = 500
 """How many the page lists; the text file has all."""
 
@@ -71,6 +73,8 @@ def share(request: HtmxRequest, slug: str) -> HttpResponse:
 def share_page(request: HtmxRequest, collection: Collection, opened: Context | None = None) -> HttpResponse:
     """Return the page, with a release open below its row where the context of one is given."""
     is_post = request.method == "POST"
+    if request.htmx.target == CONTENTS and roles.holds(request.user, collection, roles.TO_ORGANIZE):
+        return page_or_part(request, PAGE, {"preview": preview(collection)}, part=CONTENTS)
     visibility.count_ratings(collection.pk)  # the page says what its files lack
     form = BoardForm(request.GET, collection=collection)
     labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")
@@ -105,8 +109,8 @@ def _for_organizers(
     )
     unsaved = Release(collection=collection, title=collection.name)
     release = ReleaseForm(_submitted(request, "release"), instance=unsaved)
-    contents = preview(collection)
-    if release.is_bound and release.is_valid() and not contents.refusal:
+    refusal = refusal_of(collection)
+    if release.is_bound and release.is_valid() and not refusal:
         return redirect(actions.start_release(release.save(commit=False), by=request.user))
     if board.is_bound and is_valid and board.is_valid():
         made = board.publish(collection, query=query_of(form), by=request.user)
@@ -116,7 +120,9 @@ def _for_organizers(
             address = request.GET.copy()
             address["new"] = str(made.pk)
             return redirect(f"{request.path}?{address.urlencode()}")
-    context: dict[str, object] = {"publish_form": board, "release_form": release, "preview": contents}
+    context: dict[str, object] = {"publish_form": board, "release_form": release, "refusal": refusal}
+    context |= {"checklist": checklist_of(collection)}
+    context |= {"preview": preview(collection) if CONTENTS in request.GET else None}
     context |= {"published": collection.public_boards.all(), "releases": releases(collection)}
     if new := new_board(collection, request.GET.get("new", "")):
         context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
@@ -189,13 +195,10 @@ class PreviewRow:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A release before it is made: its parts with sizes, what is open, and what is left out."""
+    """A release before it is made: its parts with sizes, and what is left out."""
 
     rows: list[PreviewRow]
-    checklist: Checklist
     left_out: list[readme.Remark]
-    refusal: str
-    """Why no release can be made now; empty if one can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +211,21 @@ class PartFiles:
     """Bytes."""
 
 
-def preview(collection: Collection) -> Preview:
-    """Preview a release with the runs, so that their number shows before the form takes them."""
-    contents, checklist = contents_of(collection, ReleaseOptions(has_runs=True)), checklist_of(collection)
-    with contents.names.reading():
+def refusal_of(collection: Collection) -> str:
+    """Return why no release can be made now; empty if one can."""
+    with Names().reading():
         try:
             visibility.refuse_sums(collection)
-            refusal = ""
         except visibility.Refused as error:
-            refusal = str(error)
-        rows = [PreviewRow(part, part.size(contents)) for part in PARTS]
-        return Preview(rows, checklist, readme.left_out(contents), refusal)
+            return str(error)
+    return ""
+
+
+def preview(collection: Collection) -> Preview:
+    """Preview a release with the runs, so that their number shows before the form takes them."""
+    contents = contents_of(collection, ReleaseOptions(has_runs=True))
+    with contents.names.reading():
+        return Preview([PreviewRow(part, part.size(contents)) for part in PARTS], readme.left_out(contents))
 
 
 def releases(collection: Collection) -> list[Release]:

@@ -283,7 +283,7 @@ class Releases(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Make a release."""
         collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewRelease)
-        if refusal := share.preview(collection).refusal:
+        if refusal := share.refusal_of(collection):
             raise PermissionDenied(refusal)
         release = Release(collection=collection, **{"title": collection.name, **fields})
         actions.start_release(release, by=self.person)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from django import template
+from typing import TYPE_CHECKING
 
-from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
+from django import template
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
+from rubricweb.core.templatetags.core import bdi
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
+
+if TYPE_CHECKING:
+    from rubricweb.leaderboards.board_page import BoardLine
 
 register = template.Library()
 
@@ -32,6 +40,30 @@ def unlocalized(value: float) -> str:
 register.filter(signed)
 
 
+def _cell(table: PrintedTable, place: int, cell: TextCell) -> SafeString:
+    """Render a cell here: a template loop over hundreds of them is slow."""
+    title = format_html(' title="{}"', cell.title) if cell.title else ""
+    if not place:
+        return format_html('<th scope="row"{}>{}</th>', title, _linked(cell.text, cell.href))
+    number = ' class="num"' if table.is_number(place) else ""
+    mark = f' data-mark="{escape(cell.mark)}"' if cell.mark else ""
+    content = ", ".join(_linked(*link) for link in cell.links or [(cell.text, cell.href)])
+    return mark_safe(f"<td{number}{mark}{title}>{content}</td>")  # noqa: S308  (escaped here)
+
+
+def _linked(text: str, href: str) -> SafeString:
+    return format_html('<a dir="auto" href="{}">{}</a>', href, text) if href else bdi(text)
+
+
+@register.simple_tag
+def topic_marks(line: BoardLine) -> SafeString:
+    """Render a run's topics here: of 100 runs, a template loop would take most of the page's time."""
+    run = escape(line.row.run_tag)
+    grades = {shade: f' data-grade="{shade}"' for shade in range(6)} | {None: ""}
+    marks = (f'<i{grades[cell.shade]} data-tip="{run} · {escape(cell.label)}"></i>' for cell in line.topics)
+    return mark_safe("".join(marks))  # noqa: S308  (escaped here)
+
+
 @register.inclusion_tag("leaderboards/_sheet.html")
 def sheet(table: PrintedTable, name: str, caption: str = "") -> dict[str, object]:
     """Return the table, with the same as LaTeX and TSV to copy; `name` makes its ids unique on the page."""
@@ -40,10 +72,7 @@ def sheet(table: PrintedTable, name: str, caption: str = "") -> dict[str, object
         "name": name,
         "caption": caption or table.title,
         "heads": [(label, table.is_number(place)) for place, label in enumerate(table.columns)],
-        "rows": [
-            [(cell, place == 0, table.is_number(place)) for place, cell in enumerate(cells)]
-            for cells in table.rows
-        ],
+        "rows": [[_cell(table, place, cell) for place, cell in enumerate(cells)] for cells in table.rows],
         "tex": "\n".join(tex_lines(table)),
         "tsv": "\n".join(tsv_lines(table.data)),
     }

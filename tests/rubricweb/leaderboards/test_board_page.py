@@ -285,9 +285,9 @@ def test_strip_has_each_topic_the_easiest_first(made, viewer, client_of):
     response = client_of(viewer).get(BOARD)
     both, stray, *_ = response.context["lines"]
 
-    strip = [(cell.topic.name, cell.score, cell.shade) for cell in stray.topics]
-    assert strip == [("t1", 0, 0), ("t2", 1, 5)]
-    assert [cell.score for cell in both.topics] == [1, 1]
+    strip = [(cell.label[:2], cell.label[-4:], cell.shade) for cell in stray.topics]
+    assert strip == [("t1", "0.00", 0), ("t2", "1.00", 5)]
+    assert [cell.label[-4:] for cell in both.topics] == ["1.00", "1.00"]
     assert 'data-tip="stray · t1' in markup(response)
     assert [one.topic.name for one in response.context["parting"]] == ["t2", "t1"]
 

@@ -88,7 +88,11 @@ def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_
     item, passage = made.items["t1"][0], made.passages["d1"]
     subject = Subject(made.bank, item.topic, item, passage)
     open_flag(subject, kind=Kind.COMMENT, text="Hm.", by=owner)
-    said = text(client_of(owner).get(SHARE))
+    client = client_of(owner)
+    said = text(client.get(SHARE, {"contents": "1"}))
+    opened = client.get(SHARE, headers={"HX-Request": "true", "HX-Target": "contents"})
+    assert "8 grades" in text(opened)
+    assert "8 grades" not in text(client.get(SHARE))
 
     for words in (
         "3 topics",
@@ -110,7 +114,7 @@ def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
     Turn.objects.filter(campaign=campaign).update(state=Turn.State.SUBMITTED)
     (row,) = client.get("/").context["rows"]
     (checked,) = (step for step in row.stations if step.name == "Checked")
-    shown = client.get(SHARE).context["preview"].checklist
+    shown = client.get(SHARE).context["checklist"]
     (campaigns,) = (step for step in shown.open if step.name == "Campaigns")
     assert not checked.is_done
     assert checked.detail.startswith(f"Campaigns: {campaigns.detail}; ")
@@ -118,6 +122,13 @@ def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
     assert f"Campaigns: {campaigns.detail}. {campaigns.verb}" in text(client.get(SHARE))
     close_campaign(campaign, by=owner)
     assert "Campaigns" not in text(client.get(SHARE))
+
+
+def test_the_page_reads_no_release_before_it_is_opened(made, owner, client_of, django_assert_max_num_queries):
+    client = client_of(owner)
+    client.get(SHARE)
+    with django_assert_max_num_queries(54):
+        client.get(SHARE)
 
 
 def test_an_empty_collection_lacks_more_than_runs(collection, owner, client_of):

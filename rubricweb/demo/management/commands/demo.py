@@ -40,6 +40,7 @@ from rubricweb.demo.loading import (
     unpacked_meanwhile,
 )
 from rubricweb.demo.reviewing import begin_review, revise_bank, vote_and_label
+from rubricweb.jobs.probes import has_migrations
 
 START_SECONDS = 10
 STOP_SECONDS = 10
@@ -188,6 +189,7 @@ STEPS: dict[str, Callable[[Collection], None]] = {
 
 class Command(reader.OperatorCommand):
     help = "Migrate, load the demo collection once, and run Redis, web and a worker until Ctrl-C."
+    requires_system_checks = ()  # they load every page, which the web process does anyway
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=Env().int("PORT", 8000))
@@ -221,10 +223,11 @@ class Command(reader.OperatorCommand):
             self.stderr.write("Stopped.")
 
     def _migrate(self) -> None:
-        self._say("Bringing the database up to date ...")
         for refusal in database.database_of_this_version(["default"]):
             raise CommandError(f"{refusal.msg} {refusal.hint}")
-        call_command("migrate", verbosity=0)
+        if not has_migrations():
+            self._say("Bringing the database up to date ...")
+            call_command("migrate", verbosity=0)
 
     def _load(self) -> None:
         if not Collection.objects.filter(slug=SLUG).exists():
