@@ -1,6 +1,4 @@
-"""Grades with a model behind an OpenAI-compatible server: OpenAI, vLLM, any other.
-
-Grades with a model behind an OpenAI-compatible server: OpenAI, vLLM, any other.
+"""Grades with a model behind an OpenAI-compatible server: OpenAI, vLLM, llama.cpp, any other.
 
 As many calls are under way at once as the server takes (`concurrency.py`). They are sent in the order of
 their words, so that a server which caches the beginnings of prompts computes a shared one once: the
@@ -13,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from queue import SimpleQueue
 from typing import cast
 
@@ -33,6 +31,7 @@ from grading.graders.base import (
 )
 from grading.graders.completions import Message
 from grading.graders.connection import Connection, too_long_by
+from grading.graders.first_step import LEAD_INS
 from grading.graders.hf_batches import longest_start
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.replies import NoReply, Reply, Step, TokensUsed
@@ -60,7 +59,7 @@ class ServerReplies:
             options.max_new_tokens,
             options.top_logprobs if short else 0,
             options.json_mode,
-            tuple(short) if options.constrained else (),
+            _spelt(short) if options.constrained else (),
             Thinking(options.thinking, options.reasoning_effort, options.request_fields),
         )
 
@@ -83,8 +82,12 @@ class ServerReplies:
         return result
 
     def _likeliest(self, reply: Reply) -> RatedReply | None:
-        """Return the likeliest rating as the first token, even where the server writes another one."""
-        weights = self._weights(reply.steps[0]) if reply.steps else {}
+        """Return the likeliest rating after the model's lead-in, even where the server writes another one."""
+        ratings = self.prompt.first_tokens
+        place = next((n for n, step in enumerate(reply.steps) if _bare(step.token) in ratings), 0)
+        lead_in = "".join(step.token for step in reply.steps[:place])
+        step = reply.steps[place if lead_in in _LEAD_INS else 0] if reply.steps else None
+        weights = self._weights(step) if step else {}
         likeliest = max(weights, key=lambda rating: weights[rating], default=None)
         if likeliest is None or not weights[likeliest]:
             return None
@@ -106,6 +109,17 @@ class ServerReplies:
             if (rating := self.prompt.first_tokens.get(_bare(token))) is not None:
                 weights[rating] = weights.get(rating, 0.0) + share
         return weights
+
+
+_LEAD_INS = tuple(ways[0] for ways in LEAD_INS)
+
+
+def _spelt(replies: Iterable[str]) -> tuple[str, ...]:
+    """Return the replies, and each after what models write before a rating.
+
+    A model that would write "- 3" and must begin with a digit gives the digit that lists begin with: 1.
+    """
+    return tuple(f"{lead_in}{reply}" for lead_in, reply in product(_LEAD_INS, replies))
 
 
 def _bare(token: str) -> str:

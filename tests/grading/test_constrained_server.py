@@ -44,9 +44,10 @@ def test_the_choices_are_asked_for_as_vllm_and_llama_cpp_read_them() -> None:
     assert [grade.confidence for grade in grades] == [0.75] * 3
     assert [grade.expectation for grade in grades] == [4.25] * 3
     for body in asked:
-        assert body["structured_outputs"] == {"choice": DIGITS}
-        assert body["guided_choice"] == DIGITS
-        assert body["grammar"] == 'root ::= "0" | "1" | "2" | "3" | "4" | "5"'
+        assert body["structured_outputs"] == {"choice": body["guided_choice"]}
+        assert body["guided_choice"][:6] == DIGITS
+        assert {"- 3", "**3", "Rating: 3"} < set(body["guided_choice"])
+        assert body["grammar"].startswith('root ::= "0" | "1" | "2" | "3" | "4" | "5" | "- 0" | ')
         assert body["top_logprobs"] == 10
 
 
@@ -63,6 +64,15 @@ def test_a_server_that_refuses_is_asked_without_and_its_log_probabilities_decide
     assert "guided_choice" not in asked[-1]
     assert grades[0].trace is not None
     assert grades[0].trace.reply == "The passage says it."
+
+
+def test_the_digit_after_a_lead_in_is_the_rating_not_the_likeliest_first_one() -> None:
+    dash = first_step(**{"-": 0.6, "d1": 0.3, "d3": 0.1})
+    digit = first_step(d3=0.8, d4=0.2)
+    space = first_step(**{" ": 1.0})
+    steps = {"content": [*dash["content"], *space["content"], *digit["content"]]}
+    grades, _, _ = rated(lambda *_: says("- 3", logprobs=steps))
+    assert [(grade.rating, grade.confidence) for grade in grades] == [(3, 0.8)] * 3
 
 
 def test_where_nothing_says_a_probability_the_reply_is_read() -> None:

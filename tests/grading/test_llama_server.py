@@ -46,6 +46,11 @@ def test_a_grammar_leaves_nothing_but_a_rating() -> None:
     assert grade.trace.reply == "3"
 
 
+def test_a_grammar_leaves_the_lead_in_that_the_model_begins_with():
+    grade, _ = rated(LlamaServer(says="- 3: The answer is partially relevant."), constrained=True)
+    assert (grade.rating, grade.trace and grade.trace.reply) == (3, "- 3")
+
+
 def test_a_build_that_reads_no_grammar_is_asked_without() -> None:
     grade, served = rated(LlamaServer(says="Rating: 3", has_grammar=False), constrained=True)
     assert (grade.rating, served.statuses) == (3, [400, 200])

@@ -42,7 +42,8 @@ class LlamaServer:
             choices = _CHOICE.findall(grammar) if grammar.startswith("root ::=") and self.has_grammar else []
             if not choices:
                 return _error(400, "Failed to parse grammar", "invalid_request_error")
-            text = next((choice for choice in choices if choice in self.says), choices[0])
+            longest = sorted(choices, key=len, reverse=True)
+            text = next((choice for choice in longest if choice in self.says), choices[0])
         return self._reply(text)
 
     def _reply(self, text: str) -> Reply:
