@@ -34,6 +34,7 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
     job_related = ("collection",)
     payload = ("replies", "result")
     activity = "question's answering"
+    is_awaited = True
 
     def run(self, lease: leases.Lease[FreshAnswer]) -> None:
         """Make one of the answers, from candidates that came along or retrieved ones.

@@ -76,6 +76,8 @@ class Kind(Generic[W]):
     """Large fields that only the worker reads."""
     is_retried: ClassVar[bool] = False
     """Whether errors other than a lost connection are tried again."""
+    is_awaited: ClassVar[bool] = False
+    """Whether somebody waits for its answer: it fails where the model's server does, and others pause."""
     collection: ClassVar[str] = "collection_id"
     """Attribute path from the work to the key of its collection: "job.collection_id"."""
     is_timed: ClassVar[bool] = False

@@ -93,11 +93,12 @@ def give_back_and_pause(lease: leases.Lease[Any], *, reason: str) -> None:
 def is_server_down(lease: leases.Lease[Any], error: Exception) -> bool:
     """Return whether the model's server failed a chunk at its last attempt, as it would fail the others.
 
-    A timeout may be the chunk's own.
+    A timeout may be the chunk's own. A job that somebody waits for has no others to spare.
     """
     if not isinstance(error, NoReply) or error.is_of_prompt or error.error_class is ErrorClass.TIMEOUT:
         return False
-    return isinstance(lease.work, Chunk) and lease.attempt >= leases.MAX_ATTEMPTS
+    is_spared = isinstance(lease.work, Chunk) and not lease.kind.is_awaited
+    return is_spared and lease.attempt >= leases.MAX_ATTEMPTS
 
 
 @transaction.atomic
