@@ -60,7 +60,7 @@ class RunInContext:
 
 @dataclass(frozen=True, slots=True)
 class ChangedPair:
-    """A pair that is graded otherwise in context."""
+    """A pair that is graded differently in context."""
 
     topic_id: int
     query_id: str

@@ -163,7 +163,7 @@ def test_the_page_shows_both_sides_and_people_rate_the_passage_with_what_is_befo
     work(GradingJob.objects.exclude(state=GradingJob.State.DONE))
     response = client_of(developer).get(PAGE, {"view": "context"})
     page = " ".join(markup(response).split())
-    assert "3 of 21 pairs are graded otherwise in context" in page
+    assert "3 of 21 pairs are graded differently in context" in page
     passage = Passage.objects.get(text__contains=f"{TRAUMA}\n")
     item = bank.items.get(topic__query_id="t0")
     cell = reverse("review:cell", args=[bank.pk, item.topic_id, passage.pk, item.pk])
