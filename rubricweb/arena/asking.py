@@ -21,7 +21,7 @@ from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, options_of_writer
-from rubricweb.jobs import queue, steering
+from rubricweb.jobs import steering
 from rubricweb.jobs.models import Job
 from rubricweb.systems import models, retrieval
 
@@ -46,9 +46,9 @@ def ask(collection: Collection, request: NewQuestion, *, limits: steering.Limits
     random = np.random.default_rng([arena.seed, crc32(by.username.encode()), number])
     both = two_systems(request.systems, request.writer, random)
     question = _question(
-        collection, request.text, topic=request.topic, is_drawn=DRAWN in request.systems, limits=limits, by=by
+        collection, request.text, topic=request.topic, is_drawn=DRAWN in request.systems, by=by
     )
-    _answer(question, [_fresh(collection, system, request.writer) for system in both])
+    steering.begin(question, [_fresh(collection, system, request.writer) for system in both], limits)
     audit.record("question asked in the arena", question, by=by, detail=request.text[:200])
     return Battle.objects.create(
         collection=collection, person=by, number=number, question=question, drawn=Battle.Drawn.ASKED
@@ -112,49 +112,27 @@ def answer_once(
         retrieval.sources_sent(candidates)
     spec = _with_options(collection, spec)
     topic = collection.topics.filter(query_id=query.query_id).first()
-    question = _question(collection, query.text, topic=topic, is_drawn=False, limits=limits, by=by)
+    question = _question(collection, query.text, topic=topic, is_drawn=False, by=by)
     request: models.Json = {"qid": query.query_id}
     request |= {} if candidates is None else {"candidates": candidates}
-    _answer(question, [FreshAnswer(spec=models.spec_as_json(spec), request=request)])
+    chunk = FreshAnswer(spec=models.spec_as_json(spec), request=request, size=1)
+    steering.begin(question, [chunk], limits)
     audit.record("answer requested by a program", question, by=by, detail=spec.method)
     return question
 
 
 def _question(
-    collection: Collection,
-    text: str,
-    *,
-    topic: Topic | None,
-    is_drawn: bool,
-    limits: steering.Limits,
-    by: User,
+    collection: Collection, text: str, *, topic: Topic | None, is_drawn: bool, by: User
 ) -> Question:
-    return Question.objects.create(
-        collection=collection,
-        topic=topic,
-        text=text,
-        is_drawn=is_drawn,
-        most_calls=max(1, limits.calls),
-        most_dollars=limits.dollars,
-        total=1,
-        priority=Job.Priority.HIGH,
-        by=by,
-    )
-
-
-def _answer(question: Question, chunks: Sequence[FreshAnswer]) -> None:
-    """Queue the answers; the first one stands left."""
-    for number, chunk in enumerate(chunks):
-        chunk.job, chunk.number, chunk.size = question, number, 1
-    question.total = len(chunks)
-    question.save(update_fields=["total"])
-    queue.enqueue(FreshAnswer.objects.bulk_create(chunks))
-    events.publish_on_commit(question.collection.channel, "progress")
+    """Return a question that is not begun; of its answers the first one stands left."""
+    question = Question(collection=collection, topic=topic, text=text, is_drawn=is_drawn, by=by)
+    question.priority = Job.Priority.HIGH
+    return question
 
 
 def _fresh(collection: Collection, system: FreshSystem | Pipeline, writer: Writer | None) -> FreshAnswer:
     spec = system.spec if isinstance(system, Pipeline) else system.spec(writer)
-    return FreshAnswer(system=system.name, spec=models.spec_as_json(_with_options(collection, spec)))
+    return FreshAnswer(system=system.name, spec=models.spec_as_json(_with_options(collection, spec)), size=1)
 
 
 def _with_options(collection: Collection, spec: SystemSpec) -> SystemSpec:
