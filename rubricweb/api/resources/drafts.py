@@ -20,7 +20,14 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource
-from rubricweb.api.resources.jobs import PAUSABLE, JobLimits, PriceDocument, ProgressDocument, limits_of
+from rubricweb.api.resources.jobs import (
+    JobLimits,
+    LimitedJobSerializer,
+    PriceDocument,
+    ProgressDocument,
+    limits_of,
+    steered,
+)
 from rubricweb.banks import access, draft_jobs
 from rubricweb.banks.changes import CannotDraft
 from rubricweb.banks.draft_models import KINDS, DraftJob
@@ -58,22 +65,9 @@ class DraftPlanDocument(serializers.Serializer[Any]):
     price = PriceDocument()
 
 
-class DraftJobSerializer(serializers.Serializer[DraftJob]):
-    id = serializers.IntegerField(source="pk")
-    state = serializers.ChoiceField(choices=DraftJob.State.choices)
+class DraftJobSerializer(LimitedJobSerializer):
     kind = serializers.ChoiceField(choices=KINDS)
-    backend = serializers.CharField()
-    llm = serializers.CharField()
     total = serializers.IntegerField(help_text="Topics and subtopics.")
-    calls = serializers.IntegerField()
-    most_calls = serializers.IntegerField()
-    tokens = serializers.IntegerField(help_text="Estimated.")
-    dollars = serializers.FloatField(help_text="Estimated; 0 where no price is known.")
-    most_dollars = serializers.FloatField(allow_null=True)
-    error = serializers.CharField()
-    pause_reason = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
 
 
 class DraftJobDocument(DraftJobSerializer):
@@ -146,9 +140,7 @@ class DraftSteering(Resource):
     @extend_schema(request=None, responses=DraftJobDocument, operation_id="draft_jobs_steer")
     def post(self, request: Request, slug: str, bank_id: int, draft_job_id: int, steer: str) -> Response:
         """Pause, resume or cancel a drafting job."""
-        if steer not in PAUSABLE:
-            raise Http404(f"Steer a job with one of {', '.join(PAUSABLE)}.")
-        return Response(_document(steering.steer(_job(self), steer, by=self.person)))
+        return Response(_document(steered(_job(self), steer, by=self.person)))
 
 
 def _bank(resource: Resource) -> Bank:

@@ -34,6 +34,7 @@ from rubricweb.grades.engine.price import over_limit
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import MOST_CALLS
+from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.steering import STEERS
 
@@ -62,6 +63,31 @@ class JobLimits(serializers.Serializer[Any]):
 
 def limits_of(fields: dict[str, Any]) -> steering.Limits:
     return steering.Limits(fields["most_calls"], fields["most_dollars"])
+
+
+def steered(job: steering.J, steer: str, *, by: User | None) -> steering.J:
+    """Do one of PAUSABLE to the job; 404 for anything else."""
+    if steer not in PAUSABLE:
+        raise Http404(f"Steer a job with one of {', '.join(PAUSABLE)}.")
+    return steering.steer(job, steer, by=by)
+
+
+class LimitedJobSerializer(serializers.Serializer[Any]):
+    """What every job that asks a model within limits says of itself."""
+
+    id = serializers.IntegerField(source="pk")
+    state = serializers.ChoiceField(choices=Job.State.choices)
+    backend = serializers.CharField()
+    llm = serializers.CharField()
+    calls = serializers.IntegerField()
+    most_calls = serializers.IntegerField()
+    tokens = serializers.IntegerField(help_text="Estimated.")
+    dollars = serializers.FloatField(help_text="Estimated; 0 where no price is known.")
+    most_dollars = serializers.FloatField(allow_null=True)
+    error = serializers.CharField()
+    pause_reason = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
 
 
 class JobScope(CostLimits):

@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -19,7 +18,14 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, Row, require_valid
-from rubricweb.api.resources.jobs import PAUSABLE, JobLimits, PriceDocument, ProgressDocument, limits_of
+from rubricweb.api.resources.jobs import (
+    JobLimits,
+    LimitedJobSerializer,
+    PriceDocument,
+    ProgressDocument,
+    limits_of,
+    steered,
+)
 from rubricweb.arena.judges import actions
 from rubricweb.arena.judges.kind import LISTING, price
 from rubricweb.arena.judges.views import LONGEST, JudgeForm
@@ -52,24 +58,11 @@ class JudgePlanDocument(serializers.Serializer[Any]):
     price = PriceDocument()
 
 
-class JudgeJobSerializer(serializers.Serializer[JudgeJob]):
-    id = serializers.IntegerField(source="pk")
-    state = serializers.ChoiceField(choices=JudgeJob.State.choices)
-    backend = serializers.CharField()
-    llm = serializers.CharField()
+class JudgeJobSerializer(LimitedJobSerializer):
     prompt_id = serializers.CharField()
     pairs = serializers.ChoiceField(choices=JudgeJob.Pairs.choices)
     longest_reply = serializers.IntegerField(help_text="In tokens.")
     total = serializers.IntegerField(help_text="Pairs of answers.")
-    calls = serializers.IntegerField()
-    most_calls = serializers.IntegerField()
-    tokens = serializers.IntegerField(help_text="Estimated.")
-    dollars = serializers.FloatField(help_text="Estimated; 0 where no price is known.")
-    most_dollars = serializers.FloatField(allow_null=True)
-    error = serializers.CharField()
-    pause_reason = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
 
 
 class JudgeJobDocument(JudgeJobSerializer):
@@ -135,9 +128,7 @@ class JudgeSteering(Resource):
     @extend_schema(request=None, responses=JudgeJobDocument, operation_id="judge_jobs_steer")
     def post(self, request: Request, slug: str, judge_job_id: int, steer: str) -> Response:
         """Pause, resume or cancel a job that asks a model for votes."""
-        if steer not in PAUSABLE:
-            raise Http404(f"Steer a job with one of {', '.join(PAUSABLE)}.")
-        return Response(_document(steering.steer(_job(self), steer, by=self.person)))
+        return Response(_document(steered(_job(self), steer, by=self.person)))
 
 
 def _collection(resource: Resource) -> Collection:
