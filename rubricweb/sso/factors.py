@@ -161,27 +161,30 @@ def _codes(request: HtmxRequest, codes: list[str]) -> HttpResponse:
     return render(request, "sso/recovery_codes.html", {"codes": codes})
 
 
+def _without_code(request: HtmxRequest) -> HttpResponse | None:
+    """Return the answer to a form without a code of the person; None where it has one."""
+    form = CodeForm(request.POST)
+    if refusal := locked(request, request.user):
+        return refusal
+    has_code = checked(request, request.user, form)
+    return None if has_code else account_page(request, refused=form, section="factor")
+
+
 @never_cache
 @shows_a_secret
 @require_POST
 def recovery_codes(request: HtmxRequest) -> HttpResponse:
     """Make new recovery codes, with a code of the app, and show them once."""
-    form = CodeForm(request.POST)
-    if refusal := locked(request, request.user):
+    if refusal := _without_code(request):
         return refusal
-    if not checked(request, request.user, form):
-        return account_page(request, refused=form, section="factor")
     return _codes(request, actions.renew_recovery_codes(request.user))
 
 
 @require_POST
 def factor_remove(request: HtmxRequest) -> HttpResponse:
     """Ask for no more codes, with a last one."""
-    form = CodeForm(request.POST)
-    if refusal := locked(request, request.user):
+    if refusal := _without_code(request):
         return refusal
-    if not checked(request, request.user, form):
-        return account_page(request, refused=form, section="factor")
     actions.remove_factor(request.user, by=request.user)
     messages.success(request, "Second factor removed. Your password alone signs you in.")
     return to_section(SECTION)
