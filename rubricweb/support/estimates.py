@@ -6,7 +6,7 @@ are sums over citations, but for the recall of the rule that takes the best cita
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -112,20 +112,10 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         human = _credits(citations, by_sample, _contradicted, unknown=np.nan)
         contradicted = replace(units, weights=weights[CONTRADICTED], grader=by_grader, human=human)
         estimated[CONTRADICTED] = linear_estimate(contradicted)
-    precision = estimated["precision"]
     rows = [
-        EstimatedRun(
-            run_id,
-            names[run_id],
-            int(precision.n_rated[row]),
-            _mean(precision, row, n_topics["precision"]),
-            _mean(estimated["recall"], row, n_topics["recall"]),
-            _mean(estimated[CONTRADICTED], row, n_topics[CONTRADICTED])
-            if CONTRADICTED in estimated
-            else None,
-        )
+        _run(run_id, names[run_id], estimated, row, n_topics)
         for row, run_id in enumerate(runs)
-        if not np.isnan(precision.value[row])
+        if not np.isnan(estimated["precision"].value[row])
     ]
     chance, half_width = _cost(units)
     if not rows and chance >= 1:
@@ -140,6 +130,21 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         half_width,
         rule is not SupportRule.POOLED,
         CONTRADICTED in estimated,
+    )
+
+
+def _run(
+    run_id: int,
+    run_tag: str,
+    estimated: Mapping[str, LinearEstimates],
+    row: int,
+    n_topics: Mapping[str, list[int]],
+) -> EstimatedRun:
+    """Return the estimates of the run in a row, by the name of the score."""
+    means = {name: _mean(of_score, row, n_topics[name]) for name, of_score in estimated.items()}
+    n_rated = int(estimated["precision"].n_rated[row])
+    return EstimatedRun(
+        run_id, run_tag, n_rated, means["precision"], means["recall"], means.get(CONTRADICTED)
     )
 
 
