@@ -32,8 +32,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.max_t import ALPHA, DRAWS, step_down
-from grading.statistics.mean_intervals import LEVEL, MIN_TOPICS, SEED
+from grading.statistics.max_t import ALPHA, step_down
+from grading.statistics.mean_intervals import LEVEL, MIN_TOPICS, RESAMPLES, SEED
 from grading.statistics.vote_variance import Scored, Variance, variance
 
 PRIOR_SD = 3.0
@@ -110,7 +110,8 @@ class Strengths:
         if first.size:
             observed = np.abs(self.deviations[first, second])
             random = np.random.default_rng(SEED)
-            drawn = random.normal(size=(DRAWS, self.strength.size)) @ np.linalg.cholesky(self.covariance).T
+            size = RESAMPLES, self.strength.size
+            drawn = random.normal(size=size) @ np.linalg.cholesky(self.covariance).T
             variances = self.covariance.diagonal()
             errors = np.sqrt(variances[first] + variances[second] - 2 * self.covariance[first, second])
 

@@ -28,6 +28,9 @@ from numpy.typing import NDArray
 from grading.arrays import divide, percentiles
 
 RESAMPLES = 10_000
+FEWEST_RESAMPLES = 2_000
+MOST_DRAWN = 20_000_000
+"""Topics that all resamples draw together, at most where this leaves FEWEST_RESAMPLES."""
 SEED = 20240717
 LEVEL = 0.95
 _BLOCK = 50_000
@@ -98,13 +101,25 @@ def marks(means: NDArray[np.float64]) -> Marks:
     return Marks(*percentiles(means[np.newaxis], (0, 50, 100, 75, 85))[:, 0].round(12).tolist())
 
 
+def n_resamples(topics: int) -> int:
+    """Return how many resamples of so many topics are drawn: fewer of many, where they would take gigabytes.
+
+    >>> n_resamples(54), n_resamples(5_000), n_resamples(100_000)
+    (10000, 4000, 2000)
+    """
+    return min(RESAMPLES, max(FEWEST_RESAMPLES, MOST_DRAWN // max(1, topics)))
+
+
 @lru_cache(maxsize=4)
-def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float32]:
+def resamples(topics: int, n: int | None = None, seed: int = SEED) -> NDArray[np.float32]:
     """Return an array of shape (n, topics): how often each topic is drawn; rows sum to the number of topics.
+
+    `n` is by default `n_resamples`.
 
     >>> resamples(3, n=2).sum(axis=1).tolist()
     [3.0, 3.0]
     """
+    n = n or n_resamples(topics)
     random = default_rng(seed)
     counts = np.empty((n, topics), dtype=np.float32)
     step = max(1, _BLOCK // max(1, topics))
@@ -242,6 +257,6 @@ def _factors(centred: Floats, level: float) -> tuple[Floats, Floats]:
     least = _LEAST_SPREAD**2 * (centred**2).mean(axis=1, keepdims=True)
     variances = np.maximum(centred**2 @ drawn / n - means**2, np.maximum(least, _ROUNDING**2))
     statistics = np.abs(means) / np.sqrt(variances / (n - 1))
-    spread = np.sqrt(level * (1 - level) / RESAMPLES)
+    spread = np.sqrt(level * (1 - level) / n_resamples(n))
     low, factors, high = percentiles(statistics, 100 * np.array([level - spread, level, level + spread]))
     return factors, (high - low) / 2

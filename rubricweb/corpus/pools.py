@@ -26,9 +26,11 @@ from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
 
-__all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows", "pool_at"]
+__all__ = ["CACHED_TOPICS", "CollectionPool", "TopicPool", "collection_pool", "from_rows", "pool_at"]
 
 CACHED_COLLECTIONS = 8
+CACHED_TOPICS = 20_000
+"""Topics of which a process keeps ratings, scores and orders: two collections of 10,000 topics."""
 READ_AT_ONCE = 20
 """Rankings; each may have a thousand ranks."""
 

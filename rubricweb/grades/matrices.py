@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import packed
-from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.models import Grade, GraderConfig, MatrixSnapshot, MatrixStamp
 
@@ -40,7 +40,6 @@ LAYOUT = 2
 still run the version before: at 0 some held the ratings of other topics, at 1 extracted answers were
 absent.
 """
-CACHED_MATRICES = 4_000
 READ_AT_ONCE = 1_000_000
 """Approximate number of grades that one query reads as rows."""
 KEPT_AT_ONCE = 200_000
@@ -165,7 +164,7 @@ class TopicGrades:
     matrix: GradeMatrix
 
 
-_cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_MATRICES)
+_cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_TOPICS)
 
 
 def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
@@ -187,7 +186,7 @@ def _visible(grades: TopicGrades, hidden: visibility.Hidden) -> TopicGrades:
     return without(grades, hidden.named(hidden.graders)) if hidden.graders else grades
 
 
-@lru_cache(maxsize=CACHED_MATRICES)
+@lru_cache(maxsize=CACHED_TOPICS)
 def without(grades: TopicGrades, cells: visibility.Names) -> TopicGrades:
     """Return a copy with these cells MISSING. Readers from whom cells are hidden have caches of their own."""
     matrix = grades.matrix

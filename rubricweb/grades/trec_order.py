@@ -8,20 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.types import TrecEval
-from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
 
-CACHED_ORDERS = 2_000
 Scores = NDArray[np.float64]
 
 
-@lru_cache(maxsize=CACHED_ORDERS)
+@lru_cache(maxsize=CACHED_TOPICS)
 def trec_rows(topic: TopicPool, version: TrecEval) -> NDArray[np.int32]:
     """Return `ranked_rows` in trec_eval's order."""
     places = trec_places(topic, version)
     return topic.ranked_rows if places is None else np.take_along_axis(topic.ranked_rows, places, axis=1)
 
 
-@lru_cache(maxsize=CACHED_ORDERS)
+@lru_cache(maxsize=CACHED_TOPICS)
 def ordered_otherwise(topic: TopicPool) -> NDArray[np.bool_]:
     """Return whether trec_eval 9 and 10 order each run's passages differently, shape (runs,)."""
     scores = np.sort(topic.rankings.scores, axis=1)
@@ -36,7 +35,7 @@ def ordered_otherwise(topic: TopicPool) -> NDArray[np.bool_]:
     return np.asarray((nine != ten).any(axis=1))
 
 
-@lru_cache(maxsize=CACHED_ORDERS)
+@lru_cache(maxsize=CACHED_TOPICS)
 def trec_places(topic: TopicPool, version: TrecEval) -> NDArray[np.intp] | None:
     """Return the places of each run's passages by score, then id, both descending.
 
