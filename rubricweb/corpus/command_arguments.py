@@ -10,15 +10,21 @@ from pathlib import Path
 from django.core.management import CommandError
 from django.forms import BaseForm
 
+from rubricweb.accounts.roles import InColdStorage
 from rubricweb.corpus.models import Collection
 
 
-def collection_named(slug: str) -> Collection:
-    """Return the collection. Raises CommandError, which lists those that there are."""
+def collection_named(slug: str, *, cold: bool = False) -> Collection:
+    """Return the collection, one in cold storage only for `cold`.
+
+    Raises CommandError, which lists those that there are, and InColdStorage.
+    """
     collection: Collection | None = Collection.objects.filter(slug=slug).first()
     if collection is None:
         slugs = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True))
         raise CommandError(f"There is no collection {slug}; there are: {slugs or 'none yet'}")
+    if collection.cold_at and not cold:
+        raise InColdStorage(slug)
     return collection
 
 

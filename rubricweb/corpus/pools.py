@@ -158,8 +158,13 @@ def keep_snapshots() -> None:
     _seen_out_of_date.clear()
     _seen_out_of_date.update(now)
     for collection_id in quiet[:1]:
-        pool = from_rows(collection_id, now[collection_id])
-        topic_pools.keep(pool, chars_of(pool))
+        keep_snapshots_of(collection_id)
+
+
+def keep_snapshots_of(collection_id: int) -> None:
+    """Write the snapshots of the pools of a collection."""
+    pool = from_rows(collection_id, stamp_of(collection_id))
+    topic_pools.keep(pool, chars_of(pool))
 
 
 def chars_of(pool: CollectionPool) -> dict[int, int]:

@@ -76,9 +76,9 @@ class CollectionCard:
 
 
 def cards(user: User) -> list[CollectionCard]:
-    """Return the collections that `user` may see, by name."""
+    """Return the collections that `user` may see, by name, without those in cold storage."""
     roles = dict(user.memberships.values_list("collection_id", "role"))
-    return cards_of(list(Collection.objects.visible_to(user)), roles)
+    return cards_of(list(Collection.objects.visible_to(user).filter(cold_at=None)), roles)
 
 
 def cards_of(collections: list[Collection], roles: Mapping[int, str]) -> list[CollectionCard]:

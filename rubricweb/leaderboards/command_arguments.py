@@ -82,7 +82,7 @@ def add_run_arguments(parser: ArgumentParser) -> None:
 
 def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
     """Return a board of labels. Raise BoardError, which says what there is instead."""
-    collection = collection_named(options["slug"])
+    collection = collection_named(options["slug"], cold=True)
     config = lookup.find_grader(
         collection,
         prompt_class=options["prompt_class"],
