@@ -251,7 +251,8 @@ def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, Topic
     rows = Grade.objects.by(config).for_topics(rising).annotate(value=value)
     fields = rows.values_list("topic_id", "revision_id", "passage_id", "value").iterator(chunk_size=10_000)
     stored = np.fromiter(chain.from_iterable(fields), dtype=np.int64).reshape(-1, 4)
-    cells = np.concatenate([stored, cold.outcomes(config.pk, rising)])
+    absent = np.setdiff1d(rising, stored[:, 0]).tolist()
+    cells = np.concatenate([stored, cold.outcomes(config.pk, absent)]) if absent else stored
     cells = cells[np.argsort(cells[:, 0], kind="stable")]
     parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], rising[1:]))
     return {pk: of_cells(part) for pk, part in zip(rising, parts, strict=True)}

@@ -259,13 +259,13 @@ def screens_for(role: roles.Role, *, is_cold: bool = False) -> tuple[tuple[Tab, 
     storage has its boards.
     """
     offered = TABS[-OF_TEAMS:] if role is roles.Role.PARTICIPANT else TABS[:-OF_TEAMS]
-    shown = ((tab, tab.visible_to(role)) for tab in offered)
+    screens_by_tab = ((tab, tab.visible_to(role)) for tab in offered)
     if is_cold:
-        shown = (
+        screens_by_tab = (
             (tab, tuple(screen for screen in screens if roles.is_served_cold(screen.route)))
-            for tab, screens in shown
+            for tab, screens in screens_by_tab
         )
-    return tuple((tab, screens) for tab, screens in shown if screens)
+    return tuple((tab, screens) for tab, screens in screens_by_tab if screens)
 
 
 def screen_at(route: str, role: roles.Role | None = None) -> Screen | None:
