@@ -26,8 +26,7 @@ from rubricweb.campaigns import agreement as assessors
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.run_slices import find_runs, tasks
-from rubricweb.exports import selectors
-from rubricweb.exports import selectors as labels
+from rubricweb.exports.boards import leaderboard_name, qrels, qrels_name
 from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import HumanGrade
@@ -94,11 +93,11 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
         for source in list(Source) if is_rated else [Source.GRADER]:
             for mode in LabelMode:
                 variant = _labelled(replace(spec, source=source), mode)
-                qrels = list(labels.qrels(variant)) if variant else []
-                if variant and qrels:
+                labels = list(qrels(variant)) if variant else []
+                if variant and labels:
                     name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
                     about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
-                    yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, qrels))
+                    yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, labels))
 
 
 def _labelled(spec: BoardSpec, mode: LabelMode) -> BoardSpec | None:
@@ -195,11 +194,11 @@ def _judgments(collection: Collection) -> list[Qrel]:
 
 
 def _qrels_stem(spec: BoardSpec) -> str:
-    return selectors.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
+    return qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
 
 
 def _board_stem(spec: BoardSpec) -> str:
-    return selectors.leaderboard_name(spec, "").removesuffix(".")
+    return leaderboard_name(spec, "").removesuffix(".")
 
 
 def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator[tuple[BoardSpec, str]]:

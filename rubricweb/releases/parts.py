@@ -32,8 +32,8 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.exports import corpus
 from rubricweb.exports.banks import BankExport, bank_export
-from rubricweb.exports.graded import LOSSES, graded_lines
-from rubricweb.exports.selectors import joined
+from rubricweb.exports.files import joined
+from rubricweb.exports.workbench import LOSSES, graded_lines
 from rubricweb.grades import configs, selectors
 from rubricweb.leaderboards.board import Board
 

@@ -24,8 +24,8 @@ from rubricweb.accounts import roles
 from rubricweb.api import idempotency, requests
 from rubricweb.api.models import Token
 from rubricweb.api.resources import AnyMedia, ListResource, Resource, require_valid
-from rubricweb.exports import graded
-from rubricweb.exports import selectors as exports
+from rubricweb.exports import boards
+from rubricweb.exports.workbench import graded_response
 from rubricweb.leaderboards.board import BoardSpec, certainty, files, selectors
 from rubricweb.leaderboards.board.columns import COLUMNS, Column, Place, at
 from rubricweb.leaderboards.comparison import UnknownRun, compare, document, page
@@ -212,7 +212,7 @@ class Qrels(Resource):
         collection = self.collection()
         spec = spec_of(LabelForm(request.query_params, collection=collection))
         try:
-            lines: Iterable[str] = list(qrels_lines(exports.qrels(spec)))
+            lines: Iterable[str] = list(qrels_lines(boards.qrels(spec)))
         except BadFormat as error:
             raise serializers.ValidationError({"qrels": [error.problem]}) from error
         return StreamingHttpResponse(
@@ -233,7 +233,7 @@ class Graded(Resource):
         """Download the graded passages, a topic a line."""
         collection = self.collection(needed=roles.TO_SEE_RUNS)
         has_rankings = request.query_params.get("rankings", "").casefold() in ("true", "1", "on")
-        return graded.graded_response(collection, has_rankings=has_rankings)
+        return graded_response(collection, has_rankings=has_rankings)
 
 
 class ReleaseSerializer(serializers.Serializer[Release]):

@@ -14,7 +14,7 @@ from grading.formats.trec import qrels_lines, write_qrels
 from grading.types import Qrel
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
-from rubricweb.exports import selectors
+from rubricweb.exports import boards
 from rubricweb.graders import calibrated_labels
 from rubricweb.leaderboards.board import BoardError, BoardSpec, provenance
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
@@ -41,7 +41,7 @@ class Command(OperatorCommand):
             spec = spec_of(options)
         except BoardError as error:
             raise CommandError(str(error)) from error
-        labels, out = list(selectors.qrels(spec)), options["out"]
+        labels, out = list(boards.qrels(spec)), options["out"]
         if out:
             write_whole(out, labels)
         if options["json"]:
@@ -56,7 +56,7 @@ class Command(OperatorCommand):
         self.stderr.write(f"{counted}{where}: {provenance.label_basis(spec)}")
         if spec.measure.label_maps and spec.bank:
             self.stderr.write(calibrated_labels.ordered(spec.bank, spec.config, spec.measure.label_maps))
-        for loss in selectors.qrels_losses(spec) if options["losses"] else ():
+        for loss in boards.qrels_losses(spec) if options["losses"] else ():
             self.stderr.write(f"lost: {loss}")
 
 
@@ -80,7 +80,7 @@ def _lines(qrels: Iterable[Qrel]) -> list[str]:
 
 
 def _document(spec: BoardSpec, labels: list[Qrel], out: Path | None) -> dict[str, object]:
-    summary = selectors.qrels_summary(spec)
+    summary = boards.qrels_summary(spec)
     rows = [{"query_id": qrel.query_id, "doc_id": qrel.doc_id, "label": qrel.relevance} for qrel in labels]
     return {
         "collection": spec.collection.slug,
