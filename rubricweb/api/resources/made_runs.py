@@ -19,12 +19,10 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, Row
-from rubricweb.api.resources.jobs import PriceDocument, ProgressDocument
+from rubricweb.api.resources.jobs import LimitedWorkSerializer, PriceDocument, ProgressDocument, with_progress
 from rubricweb.api.resources.system_fields import GenerationFields
 from rubricweb.api.resources.systems import limits_of, spec_of
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import progress_of
 from rubricweb.jobs.steering import STEERS, steer
 from rubricweb.systems import actions
 from rubricweb.systems.kind import price
@@ -71,19 +69,11 @@ class SystemPlanDocument(serializers.Serializer[Any]):
     price = PriceDocument()
 
 
-class MadeRunSerializer(serializers.Serializer[SystemJob]):
-    id = serializers.IntegerField(source="pk")
+class MadeRunSerializer(LimitedWorkSerializer):
     run_id = serializers.IntegerField()
     run = serializers.CharField(source="run.run_tag")
-    state = serializers.ChoiceField(choices=Job.State.choices)
     total = serializers.IntegerField(help_text="Topics.")
     system = serializers.JSONField(source="spec", help_text="Its parts.")
-    calls = serializers.IntegerField(help_text="Of the model so far.")
-    most_calls = serializers.IntegerField(help_text="It pauses there.")
-    dollars = serializers.FloatField()
-    most_dollars = serializers.FloatField(allow_null=True)
-    error = serializers.CharField(allow_blank=True)
-    pause_reason = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 
@@ -187,6 +177,4 @@ def _topics(collection: Collection, fields: Row) -> Sequence[Topic]:
 
 
 def _document(job: SystemJob) -> Row:
-    [now] = progress_of([job], lambda _: None)
-    progress = ProgressDocument(now).data
-    return {**MadeRunSerializer(job).data, "method": job.system.method, "progress": progress}
+    return {**with_progress(MadeRunSerializer, job, lambda _: None), "method": job.system.method}
