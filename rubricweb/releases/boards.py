@@ -23,6 +23,7 @@ from grading.measures.cover import LabelMode
 from grading.types import Purpose, Qrel
 from rubricweb import __version__
 from rubricweb.campaigns import agreement as assessors
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.run_slices import find_runs, tasks
@@ -40,7 +41,7 @@ from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, files, lo
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, heat_map
-from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, counted, text_file
+from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
 """Columns beside the measure that ranks the runs, by Rubric-Qrels."""
