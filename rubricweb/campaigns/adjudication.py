@@ -258,5 +258,4 @@ def ratings_by_person(place: CellKey) -> dict[int, int]:
     fields = ("by_id", "number", "rating", "how", "is_withdrawn")
     for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
         by_person.setdefault(by, []).append(Event(*event))
-    latest = {by: settled(events, CountedRating.LATEST) for by, events in by_person.items()}
-    return {by: rating for by, rating in latest.items() if rating is not None}
+    return _settled(by_person, CountedRating.LATEST)

@@ -151,7 +151,8 @@ class CampaignForm(forms.Form):
             pk: sorted(raters(bank), key=lambda rater: rater.verifies)
             for pk, bank in self.banks.items()
         }
-        offer_choices(self, "bank", [(str(bank.pk), _bank_label(bank, worded)) for bank in banks])
+        labels = [bank.name if bank in worded else f"{bank.name} (no item has a text)" for bank in banks]
+        offer_choices(self, "bank", list(zip(self.banks, labels, strict=True)))
         all_raters = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(all_raters.values()))
         offer_rows(self, "topics", collection.topics.all())
@@ -279,7 +280,3 @@ def members_who_rate(collection: Collection) -> QuerySet[User]:
     enough = [role for role in roles.Role if role.includes(roles.TO_RATE)]
     held = {"memberships__collection": collection, "memberships__role__in": enough}
     return User.objects.filter(**held).order_by("first_name", "username")
-
-
-def _bank_label(bank: Bank, worded: set[Bank]) -> str:
-    return bank.name if bank in worded else f"{bank.name} (no item has a text)"

@@ -216,7 +216,10 @@ def verify_lines(query: ListingQuery) -> Iterator[str]:
 
 
 def spurious_lines(query: ListingQuery) -> Iterator[str]:
-    return listings.spurious_lines(_spurious_topic(topic) for topic in query.topics())
+    return listings.spurious_lines(
+        SpuriousTopic([(_item(row.item), row.spurious.count) for row in suspects([topic])])
+        for topic in query.topics()
+    )
 
 
 def uncovered_lines(query: ListingQuery) -> Iterator[str]:
@@ -273,11 +276,6 @@ def _rated_topics(query: ListingQuery) -> Iterator[RatedTopic]:
         )
         items = tuple(_item(item) for _, item in with_text)
         yield RatedTopic(topic.pool.query_id, items, passages, queries[topic.pool.topic_id].text)
-
-
-def _spurious_topic(topic: TopicEvidence) -> SpuriousTopic:
-    listed = suspects([topic])
-    return SpuriousTopic([(_item(row.item), row.spurious.count) for row in listed])
 
 
 def _uncovered_topic(topic: TopicEvidence) -> UncoveredTopic:

@@ -35,20 +35,21 @@ from rubricweb.releases.models import Release
 
 SHOWN_ONLY = ("sort", "paused")
 """Controls of the page that change no number."""
+WHOLE = (forms.IntegerField, forms.ModelChoiceField)
+"""Fields of whole numbers."""
 
 
 def parameters(form: type[LabelForm]) -> list[OpenApiParameter]:
     """Return the form's controls as the parameters of an address."""
     return [
-        OpenApiParameter(name, _type(field), description=f"{field.label or name.replace('_', ' ')}.")
+        OpenApiParameter(
+            name,
+            OpenApiTypes.INT if isinstance(field, WHOLE) else OpenApiTypes.STR,
+            description=f"{field.label or name.replace('_', ' ')}.",
+        )
         for name, field in form.base_fields.items()
         if name not in SHOWN_ONLY
     ]
-
-
-def _type(field: forms.Field) -> Any:
-    whole = isinstance(field, forms.IntegerField | forms.ModelChoiceField)
-    return OpenApiTypes.INT if whole else OpenApiTypes.STR
 
 
 def spec_of(form: LabelForm) -> BoardSpec:

@@ -14,7 +14,6 @@ from grading.measures.cover import covered_items
 from grading.statistics.diagnostics import as_answers, difficulty, discrimination, redundant_pairs, rest_means
 from grading.statistics.influence import (
     TIED_DECIMALS,
-    Dependent,
     Influence,
     dependents,
     influences,
@@ -117,8 +116,17 @@ def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Infl
     if not rows:
         return Influences([], [])
     merits = scored.spec.measure.merits(np.concatenate(boards))
-    moving = dependents(scored.mean_merits, merits)
-    return Influences(rows, [_dependent(scored, rows, row) for row in moving])
+    moving = [
+        DependentRow(
+            scored.run_tags[row.run],
+            rows[row.item],
+            row.before,
+            row.after,
+            scored.ranks.possible(row.run) if scored.ranks else None,
+        )
+        for row in dependents(scored.mean_merits, merits)
+    ]
+    return Influences(rows, moving)
 
 
 def pairs(scored: ScoredBoard) -> list[LikeItems]:
@@ -201,11 +209,6 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     order, changed = scored.ranks.order, np.stack([ranks(row) for row in scored.spec.measure.merits(without)])
     leaves = (changed < order.first_possible) | (changed > order.last_possible)
     return np.asarray(leaves.sum(axis=1))
-
-
-def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], row: Dependent) -> DependentRow:
-    possible = scored.ranks.possible(row.run) if scored.ranks else None
-    return DependentRow(scored.run_tags[row.run], rows[row.item], row.before, row.after, possible)
 
 
 def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
