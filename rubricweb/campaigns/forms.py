@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -16,7 +17,6 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import banks_with_texts
 from rubricweb.campaigns import actions, population
-from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 MOST_TOPIC_BOXES = 60
 """More topics are offered as a list."""
 MOST_ASSESSORS = 20
+
+
+class UnknownNames(actions.QueueError):
+    """Topics or people that the collection does not have; `field` is where they were named."""
+
+    def __init__(self, field: str, names: Iterable[str]) -> None:
+        self.field = field
+        super().__init__(f"Not in the collection: {', '.join(names)}.")
 
 
 class CampaignForm(forms.Form):

@@ -33,8 +33,7 @@ from rubricweb.banks.models import Item
 from rubricweb.campaigns import access as campaign_access
 from rubricweb.campaigns import actions as campaign_actions
 from rubricweb.campaigns import new_campaign
-from rubricweb.campaigns.errors import UnknownNames
-from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, members_who_rate, named_form
+from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, UnknownNames, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
