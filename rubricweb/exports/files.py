@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.forms import BaseForm
 from django.http import HttpResponse
@@ -30,6 +34,15 @@ def file_page(
     respond = form_response if export is None else page_or_part
     context |= {"collection": collection, "form": form, "export": export, "shown": SHOWN}
     return respond(request, "exports/file.html", context, part="file")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a file beside `path` to write, which takes its place, so that nobody reads half of it."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        written = Path(folder) / path.name
+        yield written
+        written.replace(path)
 
 
 def joined(*parts: str) -> str:

@@ -1,7 +1,6 @@
 """Write Rubric-Qrels as a TREC qrels file."""
 
 import json
-import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +14,7 @@ from grading.types import Qrel
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports import boards
+from rubricweb.exports.files import replacing
 from rubricweb.graders import calibrated_labels
 from rubricweb.leaderboards.board import BoardError, BoardSpec, provenance
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
@@ -43,7 +43,7 @@ class Command(OperatorCommand):
             raise CommandError(str(error)) from error
         labels, out = list(boards.qrels(spec)), options["out"]
         if out:
-            write_whole(out, labels)
+            _write(out, labels)
         if options["json"]:
             self.stdout.write(
                 json.dumps(_document(spec, labels, out), indent=1, allow_nan=False, ensure_ascii=False)
@@ -60,13 +60,10 @@ class Command(OperatorCommand):
             self.stderr.write(f"lost: {loss}")
 
 
-def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
-    """Write a temporary file and rename it, so that nobody reads half of the file."""
+def _write(path: Path, qrels: Iterable[Qrel]) -> None:
     try:
-        with writing(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-            written = Path(folder) / path.name
+        with writing(path), replacing(path) as written:
             write_qrels(written, qrels)
-            written.replace(path)
     except BadFormat as error:
         raise CommandError(error.problem) from error
 
