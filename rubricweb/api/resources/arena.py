@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -17,7 +16,7 @@ from grading.pairwise import LONGEST_REPLY
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.resources import ListResource, Resource, Row, require_valid
+from rubricweb.api.resources import ListResource, Resource, Row, made, require_valid
 from rubricweb.api.resources.jobs import (
     JobLimits,
     LimitedJobSerializer,
@@ -247,8 +246,7 @@ class JudgeJobs(ListResource):
             job = actions.start(collection, asking, limits=limits_of(fields), by=self.person)
         except actions.NothingToJudge as refusal:
             raise serializers.ValidationError({"detail": [str(refusal)]}) from refusal
-        address = reverse("api:judge-job", args=[slug, job.pk])
-        return Response(_document(job), HTTPStatus.ACCEPTED, headers={"Location": address})
+        return made(_document(job), HTTPStatus.ACCEPTED, "judge-job", slug, job.pk)
 
 
 class JudgeJobResource(Resource):

@@ -26,6 +26,7 @@ from rubricweb.api.resources import (
     Resource,
     Row,
     documents,
+    made,
     require_valid,
     seen_version,
 )
@@ -173,9 +174,8 @@ class Campaigns(ListResource):
         """Open a campaign."""
         form = _form(self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign))
         campaign = campaign_actions.open_campaign(form.choice, form.plan, by=self.person)
-        place = reverse("api:campaign", args=[slug, campaign.pk])
         document = _document(progress(campaign, self.person))
-        return Response(document, HTTPStatus.CREATED, headers={"Location": place})
+        return made(document, HTTPStatus.CREATED, "campaign", slug, campaign.pk)
 
 
 class CampaignPlan(Resource):

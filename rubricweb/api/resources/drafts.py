@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,7 +18,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.resources import ListResource, Resource, Row
+from rubricweb.api.resources import ListResource, Resource, Row, made
 from rubricweb.api.resources.jobs import (
     JobLimits,
     LimitedJobSerializer,
@@ -111,8 +110,7 @@ class DraftJobs(ListResource):
             )
         except CannotDraft as refusal:
             raise serializers.ValidationError({"detail": [str(refusal)]}) from refusal
-        address = reverse("api:draft-job", args=[slug, bank_id, job.pk])
-        return Response(_document(job), HTTPStatus.ACCEPTED, headers={"Location": address})
+        return made(_document(job), HTTPStatus.ACCEPTED, "draft-job", slug, bank_id, job.pk)
 
 
 class DraftJobResource(Resource):

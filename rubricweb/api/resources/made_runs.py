@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -18,7 +17,7 @@ from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.resources import ListResource, Resource, Row
+from rubricweb.api.resources import ListResource, Resource, Row, made
 from rubricweb.api.resources.jobs import LimitedWorkSerializer, PriceDocument, ProgressDocument, with_progress
 from rubricweb.api.resources.system_fields import GenerationFields
 from rubricweb.api.resources.systems import limits_of, spec_of
@@ -106,8 +105,7 @@ class MadeRuns(ListResource):
             limits=limits_of(collection, spec, len(topics), fields),
             by=self.person,
         )
-        at = reverse("api:made-run", args=[collection.slug, job.run_id])
-        return Response(_document(job), HTTPStatus.ACCEPTED, headers={"Location": at})
+        return made(_document(job), HTTPStatus.ACCEPTED, "made-run", collection.slug, job.run_id)
 
 
 class MadeRunPlan(Resource):

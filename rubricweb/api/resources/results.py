@@ -10,7 +10,6 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -23,7 +22,7 @@ from grading.formats.trec import qrels_lines
 from rubricweb.accounts import roles
 from rubricweb.api import idempotency, requests
 from rubricweb.api.models import Token
-from rubricweb.api.resources import AnyMedia, ListResource, Resource, require_valid
+from rubricweb.api.resources import AnyMedia, ListResource, Resource, made, require_valid
 from rubricweb.exports import boards
 from rubricweb.exports.workbench import graded_response
 from rubricweb.leaderboards.board import BoardSpec, certainty, files, selectors
@@ -288,8 +287,7 @@ class Releases(ListResource):
             raise PermissionDenied(refusal)
         release = Release(collection=collection, **{"title": collection.name, **fields})
         actions.start_release(release, by=self.person)
-        place = reverse("api:release", args=[slug, release.pk])
-        return Response(ReleaseDocument(release).data, HTTPStatus.ACCEPTED, headers={"Location": place})
+        return made(ReleaseDocument(release).data, HTTPStatus.ACCEPTED, "release", slug, release.pk)
 
 
 class OfRelease(Resource):

@@ -13,7 +13,6 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -28,7 +27,7 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.requests import RequestProblem
-from rubricweb.api.resources import Resource, Row, require_valid
+from rubricweb.api.resources import Resource, Row, made, require_valid
 from rubricweb.api.resources.jobs import LimitedWorkSerializer
 from rubricweb.api.resources.system_fields import (
     GenerateDocument,
@@ -194,8 +193,7 @@ def _started(collection: Collection, spec: SystemSpec, fields: Row, view: Resour
     question = answer_once(
         collection, fields["query"], spec, candidates=fields.get("candidates"), limits=limits, by=view.person
     )
-    at = reverse("api:step", args=[collection.slug, question.pk])
-    return Response(step_document(question), HTTPStatus.ACCEPTED, headers={"Location": at})
+    return made(step_document(question), HTTPStatus.ACCEPTED, "step", collection.slug, question.pk)
 
 
 def step_document(question: Question) -> Row:
