@@ -152,7 +152,7 @@ def _ended(request: HtmxRequest, bank: Bank) -> HttpResponse:
     subject = opened.subject_of(request.user, bank, key)
     place = reverse("review:problems", args=[bank.collection.slug])
     address["problem"] = key
-    refusal = Attempt(request, bank, subject, undo_at=f"{place}?{address.urlencode()}").do()
+    refusal = Solution(request, bank, subject, undo_at=f"{place}?{address.urlencode()}").do()
     if refusal is not None:
         context = _context(request.user, bank.collection, address, request.POST)
         context |= refusal.context
@@ -198,8 +198,8 @@ UNSEEN = Refusal({"refusal": "Say which version of the item you saw."})
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What somebody sends to end an opened problem; `undo_at` is the page that takes it back."""
+class Solution:
+    """What somebody does to solve an opened problem; `undo_at` is the page that takes it back."""
 
     request: HtmxRequest
     bank: Bank
@@ -377,15 +377,15 @@ class Attempt:
         return None
 
 
-DEEDS: dict[str, Callable[[Attempt], Refusal | None]] = {
-    "reword": Attempt.reword,
-    "retire": Attempt.retire,
-    "restore": Attempt.restore,
-    "merge": Attempt.merge,
-    "add": Attempt.add,
-    "rewording": Attempt.rewording,
-    "aside": Attempt.set_aside,
-    "reopen": Attempt.reopen,
+DEEDS: dict[str, Callable[[Solution], Refusal | None]] = {
+    "reword": Solution.reword,
+    "retire": Solution.retire,
+    "restore": Solution.restore,
+    "merge": Solution.merge,
+    "add": Solution.add,
+    "rewording": Solution.rewording,
+    "aside": Solution.set_aside,
+    "reopen": Solution.reopen,
 }
 
 
