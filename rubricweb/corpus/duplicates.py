@@ -1,6 +1,6 @@
 """Search for near-duplicate passages, as background work; no passage is ever merged.
 
-A file of passages may leave out all but the representative of each group (`exports.passages`).
+A file of passages may leave out all but the representative of each group (`exports.corpus`).
 """
 
 from __future__ import annotations

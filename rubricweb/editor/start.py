@@ -26,6 +26,7 @@ from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus import access, prompts
 from rubricweb.corpus.models import Collection, Topic
@@ -155,12 +156,9 @@ def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
         except changes.CannotDraft as refusal:
             messages.error(request, str(refusal))
         else:
-            messages.success(request, f"{job.llm} drafts for {job.total} {_noun(start, job.total)}.")
+            places = counted(job.total, start.lacking.noun if start else "topic")
+            messages.success(request, f"{job.llm} drafts for {places}.")
     return redirect(_address(bank))
-
-
-def _noun(start: Start | None, count: int) -> str:
-    return f"{start.lacking.noun if start else 'topic'}{'' if count == 1 else 's'}"
 
 
 def _card(bank: Bank, start: Start | None = None) -> dict[str, object]:
