@@ -81,7 +81,8 @@ def test_names_cannot_be_recovered_before_the_vote(shows_tags, collection, battl
             assert not re.search(sign, said), (kind, sign)
     actions.vote(battle, ballot("left"), by=assessor, seen=0)
     names = TAGS if shows_tags else [run_pseudonym(collection, tag) for tag in TAGS]
-    assert sum(name in told() for name in names) == 2, "the test sees names where they are shown"
+    said = told()
+    assert sum(name in said for name in names) == 2, "the test sees names where they are shown"
 
 
 def test_the_cited_passages_are_there_without_their_ids(client_of, assessor, battle):
