@@ -27,6 +27,9 @@ from tests.servers import give_each_table_its_own_keys
 from tests.sessions import signed_in
 from tests.states import empty_quickly_after_tests
 
+# What the collection of the tests makes stays, and what they make is soon free without the garbage collector.
+gc.set_threshold(50_000, 20, 20)
+
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -54,10 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over all that is loaded by now: it took a tenth of the time of pages."""
-    gc.collect()
+    """Let the garbage collector pass over all that is loaded by now."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(trylast=True)
