@@ -1,10 +1,10 @@
-"""Prompts that are a chat, and texts of others in a prompt.
+"""Prompts that are a chat, and what others wrote in a prompt: texts, and exemplars that people rated.
 
-Texts that others wrote, in a prompt: they cannot write the control tokens of a model.
-
-A passage that spells `<|im_end|>` would end the user's turn and could begin the model's; one that quotes
-`</s>` would end the prompt. A blank after the first character breaks such a mark: its letters stay to be
-read, and no tokenizer takes them for the token. A text without marks stays as it is, to the byte.
+The words around exemplars are part of what a grade means, like those of a prompt: they must not change. Texts
+of others cannot write the control tokens of a model. A passage that spells `<|im_end|>` would end the user's
+turn and could begin the model's; one that quotes `</s>` would end the prompt. A blank after the first
+character breaks such a mark: its letters stay to be read, and no tokenizer takes them for the token. A text
+without marks stays as it is, to the byte.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from grading.errors import UnknownPrompt
+from grading.types import Exemplar
 
 # ChatML, Llama 3, Phi, gpt-oss, Command R; DeepSeek; Gemma; Llama 2 and Mistral; T5; most vocabularies.
 _WELL_KNOWN = (
@@ -159,3 +160,36 @@ def chat_prompts(package: str) -> Mapping[str, ChatPrompt]:
         )
         for name, entry in file.items()
     }
+
+
+BEFORE_EXEMPLARS = (
+    "People graded these passages, which are for other topics, on the scale that is explained below.\n\n"
+)
+_EXEMPLAR = "{kind}: {item}\nPassage: {passage}\nGrade: {grade}\n\n"
+_AFTER = "Grade what follows in the same way.\n\n"
+_EXEMPLAR_PLACEHOLDER = re.compile(r"\{(kind|item|passage|grade)\}")
+
+
+def exemplar_block(
+    exemplars: Sequence[Exemplar], label_of: Callable[[int], str], marks: PromptMarks = WELL_KNOWN
+) -> str:
+    """Return what stands before a prompt's own text; empty without exemplars.
+
+    `label_of` is the prompt's name of a rating. Control tokens in the texts are broken, as `fill` does.
+    """
+    if not exemplars:
+        return ""
+    texts = (
+        {
+            "kind": each.kind.value.capitalize(),
+            "item": " ".join(each.item.split()),
+            "passage": " ".join(each.passage.split()),
+            "grade": label_of(each.rating),
+        }
+        for each in exemplars
+    )
+    return (
+        BEFORE_EXEMPLARS
+        + "".join(fill(_EXEMPLAR, _EXEMPLAR_PLACEHOLDER, each, marks) for each in texts)
+        + _AFTER
+    )

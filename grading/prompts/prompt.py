@@ -23,8 +23,7 @@ from grading.parsing import (
     parse_rating,
     parse_yes_no,
 )
-from grading.prompts.chat import WELL_KNOWN, PromptMarks, fill
-from grading.prompts.few_shot import exemplar_block
+from grading.prompts.chat import WELL_KNOWN, PromptMarks, exemplar_block, fill
 from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome, Purpose
 from grading.verify import verify
 

@@ -12,8 +12,7 @@ from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
 from grading.formats.base import Content
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
-from grading.formats.support_judgments import JUDGED_PLACES
-from grading.formats.support_labels import LABELLED_ANSWERS
+from grading.formats.support_labels import JUDGED_PLACES, LABELLED_ANSWERS
 from rubricweb.corpus.import_base import label_of, rows_in_words
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
