@@ -23,8 +23,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Subtopic, Topic
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
+from rubricweb.corpus.prompts import Writer, limited_writer
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.leases import Lease

@@ -22,8 +22,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
+from rubricweb.corpus.prompts import Writer, limited_writer
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping

@@ -11,12 +11,14 @@ from django.utils import timezone
 from grading import prompts
 from grading.generation.models import drafting_backends
 from grading.graders import registry
-from grading.graders.backend_options import WRITING, Value
+from grading.graders.backend_options import WRITING, Thinking, Value
 from grading.prompts import Prompt
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection, OwnPrompt
+from rubricweb.jobs.models import LimitedJob
+from rubricweb.jobs.steering import LimitedModel, limited_model
 
 AT = "@"
 """Part of the ids of own prompts only; a published one is known by its class."""
@@ -133,3 +135,20 @@ def first_writer(collection: Collection) -> Writer:
 def writer_choices() -> list[tuple[str, str]]:
     """Name and label of each back-end that can write, in the order offered."""
     return [(backend.name, backend.label) for backend in drafting_backends()]
+
+
+def limited_writer(
+    job: LimitedJob, collection: Collection, writer: Writer, *, longest_reply: int
+) -> LimitedModel:
+    """Return the writer, loaded, with the options that the collection's Settings give it.
+
+    A reply may have `longest_reply` tokens, or more where the Settings allow more. Raises CannotRun.
+    """
+    options = options_of_writer(collection, writer.backend, writer.llm)
+    return limited_model(
+        job,
+        backend=writer.backend,
+        llm=writer.llm,
+        longest_reply=max(longest_reply, int(options.get("max_new_tokens", 0))),
+        thinking=Thinking.of(options),
+    )

@@ -15,8 +15,7 @@ from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import Support, support_prompt
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
+from rubricweb.corpus.prompts import Writer, limited_writer
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost

@@ -26,7 +26,7 @@ from rubricweb.api.resources.jobs import (
     limits_of,
     steered,
 )
-from rubricweb.arena.judges import actions
+from rubricweb.arena import actions
 from rubricweb.arena.judges.kind import LISTING, price
 from rubricweb.arena.judges.views import LONGEST, JudgeForm
 from rubricweb.arena.judges.votes import ORDERS
@@ -96,7 +96,7 @@ class JudgeJobs(ListResource):
         collection, fields = _collection(self), self.fields(NewJudging)
         asking = _asking(collection, fields)
         try:
-            job = actions.start(collection, asking, limits=limits_of(fields), by=self.person)
+            job = actions.start_judging(collection, asking, limits=limits_of(fields), by=self.person)
         except actions.NothingToJudge as refusal:
             raise serializers.ValidationError({"detail": [str(refusal)]}) from refusal
         address = reverse("api:judge-job", args=[slug, job.pk])

@@ -13,14 +13,13 @@ from django.utils.functional import lazy
 from grading import pairwise
 from grading.graders.replies import NoReply
 from grading.pairwise import Preference, pairwise_prompt
+from rubricweb.arena.actions import JudgeRequest
 from rubricweb.arena.answers import answer_words
-from rubricweb.arena.judges.actions import JudgeRequest
 from rubricweb.arena.judges.votes import ORDERS, PairJudgment, Side, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
 from rubricweb.core import events
 from rubricweb.corpus.models import Collection, Response
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
+from rubricweb.corpus.prompts import Writer, limited_writer
 from rubricweb.jobs import leases, steering
 from rubricweb.jobs.kept_replies import KeptReplies
 from rubricweb.jobs.kinds import ChunkKind, Need, Stopping

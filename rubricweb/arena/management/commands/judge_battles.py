@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.pairwise import LONGEST_REPLY
-from rubricweb.arena.judges import actions
+from rubricweb.arena import actions
 from rubricweb.arena.judges.kind import price
 from rubricweb.arena.models import JudgeJob
 from rubricweb.core.reader import OperatorCommand
@@ -62,7 +62,7 @@ class Command(OperatorCommand):
             raise CommandError("the price of this model is not known: say --most-calls")
         limits = Limits(options["most_calls"] or MORE_THAN_EXPECTED * expected.cells, options["most_dollars"])
         try:
-            job = actions.start(collection, asking, limits=limits, by=None)
+            job = actions.start_judging(collection, asking, limits=limits, by=None)
         except actions.NothingToJudge as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"started: {job}, at most {job.most_calls:,} calls")
