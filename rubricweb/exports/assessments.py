@@ -24,8 +24,7 @@ from grading.formats.banks.dragun import DIALECT, answer_ids
 from grading.measures.cover import partial_grade
 from grading.segmentation import PassagesOf
 from rubricweb.accounts import roles
-from rubricweb.banks.convert import BankScope, secret_losses
-from rubricweb.banks.kept_assignments import KeptLine, kept_lines
+from rubricweb.banks.convert import BankScope, KeptLine, kept_lines, secret_losses
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part

@@ -18,8 +18,7 @@ from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
 from grading.measures.cover import partial_grade
 from grading.segmentation import PassagesOf
 from grading.types import CONTRADICTS, ItemKind, Purpose
-from rubricweb.banks.convert import BankScope, bank_lines
-from rubricweb.banks.kept_assignments import kept_lines
+from rubricweb.banks.convert import BankScope, bank_lines, kept_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Passage, Response, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool

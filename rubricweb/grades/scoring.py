@@ -39,8 +39,8 @@ from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
 from grading.types import MIN_RATING, GradeMatrix, Importance, TrecEval
 from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.topic_pools import CACHED_ORDERS, trec_places, trec_rows
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.trec_order import CACHED_ORDERS, trec_places, trec_rows
 
 CACHED_TOPIC_SCORES = 20_000
 CACHED_TABLES = 64
