@@ -180,7 +180,16 @@ def _line(rows: BankTopicRows, items: list[BankItem], head: Foreign | None, face
     query_id, text = rows.topic.query_id, rows.topic.text
     facet_text = rows.facets.get(facet_id, "")
     foreign = dict(head) if head is not None else None
-    return BankLine(query_id, text, facet_id, facet_text, "", 1, items, _head_parts(rows.foreign), foreign)
+    return BankLine(
+        query_id,
+        1,
+        items,
+        query_text=text,
+        facet_id=facet_id,
+        facet_text=facet_text,
+        parts=_head_parts(rows.foreign),
+        foreign=foreign,
+    )
 
 
 def _head_parts(foreign: Foreign) -> Foreign:

@@ -210,4 +210,4 @@ def _line(answer: WholeAnswer, raw: Json, entries: list[Json], vocabulary: _Dial
     items = [item for item in answer.items if item.text.strip() in texts]
     whole = raw | {vocabulary.items: entries}
     foreign = in_order(whole) if vocabulary is _NUGGETS else whole
-    return BankLine(answer.topic.query_id, answer.topic.text, "", "", "", 1, items, foreign=foreign)
+    return BankLine(answer.topic.query_id, 1, items, query_text=answer.topic.text, foreign=foreign)

@@ -61,7 +61,7 @@ def read(raw: Json, source: Source) -> BankLine:
         raise BadFormat("no query_id, expected the id of the topic")
     if not recognises([raw]):
         raise BadFormat("neither question_text nor claim_text, expected one")
-    return BankLine(query_id, "", "", "", "", source.line, [_item(raw, query_id)])
+    return BankLine(query_id, source.line, [_item(raw, query_id)])
 
 
 def _item(raw: Json, query_id: str) -> BankItem:
@@ -144,7 +144,10 @@ def write(line: BankLine) -> Json:
         raw[f"{prefix}_text"] = item.text
     if item.kind is ItemKind.QUESTION and (item.gold_answers or raw.get("gold_answers")):
         raw["gold_answers"] = kept_answers(
-            _gold(raw), item.gold_answers, text=lambda entry: entry["answer"], made=_new_answer
+            _gold(raw),
+            item.gold_answers,
+            text=lambda entry: entry["answer"],
+            made=lambda text: {"answer": text, "citations": []},
         )
     return raw
 
@@ -168,10 +171,6 @@ def _new_item(item: BankItem, query_id: str) -> Json:
         ]
     references = _document_ids(parts_of_item.get("references"))
     return raw | ({"references": references} if references else {})
-
-
-def _new_answer(text: str) -> Json:
-    return {"answer": text, "citations": []}
 
 
 def _document_ids(references: Any) -> list[str]:
@@ -270,7 +269,7 @@ def _line(raw: Json, source: Source, own: Mapping[str, Json], *, parts: Any, hea
             )
         )
     refuse_twins(items, "questions")
-    return BankLine(query_id, "", "", "", "", source.line, items, parts=rat_head_parts(head), foreign=head)
+    return BankLine(query_id, source.line, items, parts=rat_head_parts(head), foreign=head)
 
 
 def _answers(raw: Json) -> list[Json]:

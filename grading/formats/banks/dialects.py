@@ -180,10 +180,6 @@ def _is_of(dialect: Dialect, sample: Sample) -> bool:
     return all(isinstance(value, dict) for value in values) and _of_values(values) is dialect
 
 
-def _read_lines(path: Path) -> list[BankLine]:
-    return read_bank(path)[1]
-
-
 def _write_lines(dialect: Dialect, path: Path, lines: Iterable[BankLine]) -> None:
     write_bank(path, list(lines), dialect)
 
@@ -194,7 +190,7 @@ FORMATS = tuple(
         dialect.label,
         Content.BANK,
         partial(_is_of, dialect),
-        _read_lines,
+        lambda path: read_bank(path)[1],
         partial(_write_lines, dialect),
         is_lossless=True,
         source=dialect.source,

@@ -70,12 +70,12 @@ class BankLine:
     """
 
     query_id: str
-    query_text: str
-    facet_id: str
-    facet_text: str
-    test_collection: str
     line: int
     items: list[BankItem]
+    query_text: str = ""
+    facet_id: str = ""
+    facet_text: str = ""
+    test_collection: str = ""
     parts: Parts = field(default_factory=dict, compare=False)
     foreign: Json | None = field(default=None, compare=False)
     """The line as the file has it, without its items; None: nothing but what is modelled."""
