@@ -38,7 +38,7 @@ from rubricweb.arena.judges.views import JudgeRow, beside_people
 from rubricweb.arena.models import JudgedPair, JudgeJob, Vote
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs.limits import Limits
 
 
 def main() -> None:

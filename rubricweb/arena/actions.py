@@ -28,8 +28,7 @@ from rubricweb.arena.models import Arena, Battle, JudgedPair, JudgeJob, Reason, 
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.official import put_official_scores
-from rubricweb.jobs import steering
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs.limits import Limits, begin
 
 EVENT = "votes"
 
@@ -259,6 +258,6 @@ def start_judging(
         )
         for pair in pairs
     ]
-    steering.begin(job, chunks, limits)
+    begin(job, chunks, limits)
     audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {job.total:,} pairs")
     return job

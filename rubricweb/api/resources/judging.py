@@ -28,11 +28,12 @@ from rubricweb.api.resources.jobs import (
 )
 from rubricweb.arena import actions
 from rubricweb.arena.judges.kind import LISTING, price
-from rubricweb.arena.judges.views import LONGEST, JudgeForm
+from rubricweb.arena.judges.views import JudgeForm
 from rubricweb.arena.judges.votes import ORDERS
 from rubricweb.arena.models import JudgeJob
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import steering
+from rubricweb.corpus.prompts import MOST_REPLY_TOKENS
+from rubricweb.jobs.limits import change_limits
 from rubricweb.jobs.progress import progress_of
 
 
@@ -43,7 +44,7 @@ class JudgeScope(serializers.Serializer[Any]):
     llm = serializers.CharField(max_length=200)
     pairs = serializers.ChoiceField(choices=JudgeJob.Pairs.choices, default=JudgeJob.Pairs.VOTED)
     longest_reply = serializers.IntegerField(
-        min_value=1, max_value=LONGEST, default=LONGEST_REPLY, help_text="In tokens."
+        min_value=1, max_value=MOST_REPLY_TOKENS, default=LONGEST_REPLY, help_text="In tokens."
     )
 
 
@@ -117,7 +118,7 @@ class JudgeJobResource(Resource):
     def patch(self, request: Request, slug: str, judge_job_id: int) -> Response:
         """Change the limits of a job that asks a model for votes."""
         job, fields = _job(self), self.fields(JobLimits)
-        return Response(_document(steering.change_limits(job, limits_of(fields), by=self.person)))
+        return Response(_document(change_limits(job, limits_of(fields), by=self.person)))
 
 
 class JudgeSteering(Resource):

@@ -30,11 +30,10 @@ from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.arena.rubric import coverages, explained_by, places_of, scored_votes, scores_of
 from rubricweb.core.formatting import number
-from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import first_writer, writer_choices
+from rubricweb.corpus.prompts import WriterForm, longest_reply_field
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.raters import raters
 from rubricweb.grades.selectors import banks
@@ -160,35 +159,22 @@ def _runs(boards: Sequence[VoteBoard]) -> tuple[RunStrengths, ...]:
 
 
 PAGE = "arena/judges.html"
-LONGEST = 16_384
 SHOWN_FAILURES, SHOWN_JOBS = 20, 5
 
 
-class JudgeForm(forms.Form):
+class JudgeForm(WriterForm):
     """Which model is asked about which pairs of answers."""
 
-    backend = forms.ChoiceField(label="Kind of model")
-    llm = forms.CharField(label="Model", max_length=200)
     pairs = forms.ChoiceField(label="Pairs", choices=JudgeJob.Pairs, initial=JudgeJob.Pairs.VOTED)
-    longest_reply = forms.IntegerField(
-        label="Longest reply, in tokens",
-        min_value=1,
-        max_value=LONGEST,
-        initial=LONGEST_REPLY,
-        help_text="A verdict takes a few. A model that reasons before it answers needs many more.",
+    longest_reply = longest_reply_field(
+        LONGEST_REPLY, "A verdict takes a few. A model that reasons before it answers needs many more."
     )
-
-    def offer(self, collection: Collection) -> None:
-        """Offer the collection's own model first, if it can be asked, and else a back-end's default."""
-        offer_choices(self, "backend", writer_choices())
-        self.initial.update(first_writer(collection).initial)
 
     @property
     def asking(self) -> JudgeRequest:
         """Return what the valid form says."""
-        chosen = self.cleaned_data
-        pairs = JudgeJob.Pairs(chosen["pairs"])
-        return JudgeRequest(chosen["backend"], chosen["llm"].strip(), pairs, chosen["longest_reply"])
+        writer, pairs = self.writer, JudgeJob.Pairs(self.cleaned_data["pairs"])
+        return JudgeRequest(writer.backend, writer.llm, pairs, self.cleaned_data["longest_reply"])
 
 
 @require_safe

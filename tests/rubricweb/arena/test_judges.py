@@ -21,9 +21,9 @@ from rubricweb.arena.judges.kind import price
 from rubricweb.arena.judges.views import beside_people
 from rubricweb.arena.judges.votes import judge_names, votes_of
 from rubricweb.arena.models import Arena, JudgedPair, JudgeJob
-from rubricweb.jobs import leases, steering
+from rubricweb.jobs import leases, limits, steering
+from rubricweb.jobs.limits import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from tests.rubricweb.arena.conftest import LAND, MOON, SUN, voted
 
@@ -62,7 +62,7 @@ class Oracle:
 def oracle(monkeypatch, settings):
     settings.PRICES = {"oracle": 1.0}
     model = Oracle()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: model)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: model)
     return model
 
 
