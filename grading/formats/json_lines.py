@@ -155,6 +155,15 @@ def _object(pairs: list[tuple[str, object]]) -> JsonDict:
     return content
 
 
+def is_json(text: str) -> bool:
+    """Return whether a text is one JSON document."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _finite(digits: str) -> float:
     number = float(digits)
     if number - number != 0:

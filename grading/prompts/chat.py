@@ -16,11 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 from grading.errors import UnknownPrompt
 from grading.types import Exemplar
 
+P = TypeVar("P")
 # ChatML, Llama 3, Phi, gpt-oss, Command R; DeepSeek; Gemma; Llama 2 and Mistral; T5; most vocabularies.
 _WELL_KNOWN = (
     r"<\|[^<>|\s]{1,40}\|>|<\uff5c[^<>\uff5c\s]{1,40}\uff5c>"
@@ -136,13 +137,15 @@ def chat_prompt(package: str, name: str) -> ChatPrompt:
 
     Raises UnknownPrompt, which lists all.
     """
-    by_name = chat_prompts(package)
+    return find_prompt(chat_prompts(package), name, problem=f"no prompt of {package} is named")
+
+
+def find_prompt(prompts: Mapping[str, P], name: str, *, problem: str) -> P:
+    """Return the prompt of a name. Raises UnknownPrompt: `problem`, the name, and the known ones."""
     try:
-        return by_name[name]
+        return prompts[name]
     except KeyError:
-        raise UnknownPrompt(
-            f"no prompt of {package} is named {name!r}; known are {', '.join(by_name)}"
-        ) from None
+        raise UnknownPrompt(f"{problem} {name!r}; known are {', '.join(sorted(prompts))}") from None
 
 
 @cache

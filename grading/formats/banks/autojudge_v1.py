@@ -314,7 +314,7 @@ def write_collaborator(line: BankLine) -> Json:
     for item in line.items:
         if is_sayable_in_rat(item):
             aggregator = (item.foreign or {}).get("aggregator") or item.parts.get("aggregator_type") or "OR"
-            documents = _documents(item) or {OPEN: _doc_ids(item.parts.get("references"))}
+            documents = _documents(item) or {OPEN: _document_ids(item.parts.get("references"))}
             written[_question(item)] = [aggregator, documents]
     return written
 
@@ -339,7 +339,8 @@ def _documents(item: BankItem) -> dict[str, list[str]]:
     own = (item.foreign or {}).get("answers")
     if own is None:
         own = {
-            answer["answer"]: _doc_ids(answer.get("references")) for answer in item.parts.get("answers") or []
+            answer["answer"]: _document_ids(answer.get("references"))
+            for answer in item.parts.get("answers") or []
         }
     accepted = {words_of(answer) for answer in item.gold_answers}
     kept = {
@@ -349,12 +350,6 @@ def _documents(item: BankItem) -> dict[str, list[str]]:
     }
     present = {words_of(text) for text in kept}
     return kept | {answer: [] for answer in item.gold_answers if words_of(answer) not in present}
-
-
-def _doc_ids(references: Any) -> list[str]:
-    return [
-        reference["doc_id"] if isinstance(reference, dict) else reference for reference in references or []
-    ]
 
 
 RAT = Dialect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -266,12 +266,7 @@ def without_twins(lines: Iterable[BankLine]) -> tuple[list[BankLine], list[Loss]
 
 def refusals(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
     """Return why no file of this dialect can be made: one entry an item."""
-    return [
-        Loss(line.query_id, item.text, why)
-        for line in lines
-        for item in line.items
-        if (why := dialect.refuses(item))
-    ]
+    return _said_of_items(lines, dialect.refuses)
 
 
 def losses(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
@@ -281,11 +276,12 @@ def losses(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
 
 def warnings(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
     """Return what known readers of the dialect will make of items that it can say."""
+    return _said_of_items(lines, dialect.warns)
+
+
+def _said_of_items(lines: Iterable[BankLine], why_of: Callable[[BankItem], str]) -> list[Loss]:
     return [
-        Loss(line.query_id, item.text, why)
-        for line in lines
-        for item in line.items
-        if (why := dialect.warns(item))
+        Loss(line.query_id, item.text, why) for line in lines for item in line.items if (why := why_of(item))
     ]
 
 
