@@ -179,7 +179,10 @@ class Batch:
 def batch_of(row: Import) -> Batch:
     files = list(row.files.all())
     of_files = {note for file in files for note in _of_file(row.notes, file)}
-    notes = {file.pk: tuple(_without_name(row.notes, file)) for file in files}
+    notes = {
+        file.pk: tuple(note.removeprefix(f"{_base(file)}: ") for note in _of_file(row.notes, file))
+        for file in files
+    }
     blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
     labels = {file_format.name: file_format.label for file_format in contents.takeable()}
     questions = Counter(file.question for file in files if file.question and not file.is_left_out)
@@ -248,11 +251,6 @@ def _in_order(counts: dict[str, dict[str, int]]) -> list[str]:
 
 def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:
     return [note for note in notes if note.startswith((f"{_base(file)}: ", f"{_base(file)} "))]
-
-
-def _without_name(notes: Iterable[str], file: ImportFile) -> list[str]:
-    """Return the notes of a file as they stand below its name."""
-    return [note.removeprefix(f"{_base(file)}: ") for note in _of_file(notes, file)]
 
 
 def _base(file: ImportFile) -> str:

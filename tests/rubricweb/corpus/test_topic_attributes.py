@@ -121,6 +121,13 @@ def test_people_confirm_and_mend_and_the_source_stays(collection, topics, scorer
     assert client.post(to, {"ambiguity": "11"}).status_code == 422
 
 
+def test_pages_hear_of_each_scored_topic(collection, owner, topics, scorer, monkeypatch):
+    heard = []
+    monkeypatch.setattr(limits.events, "publish_on_commit", lambda *event: heard.append(event))
+    work(start(collection, owner))
+    assert heard.count((collection.channel, "progress")) >= len(topics)
+
+
 def test_the_page_prices_and_starts(collection, topics, scorer, owner, client_of, viewer):
     client, page = client_of(owner), reverse("corpus:topic-attributes", args=[collection.slug])
     asked = {"backend": WRITER.backend, "llm": WRITER.llm}
