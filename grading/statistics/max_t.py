@@ -181,24 +181,24 @@ def step_down(observed: Floats, under_chance: Callable[[Ints], Floats]) -> Float
     return p
 
 
-def critical_value(drawn: Floats, *, alpha: float = ALPHA) -> float:
-    """Return what the largest of several statistics exceeds by chance with at most `alpha`.
+def critical_value(drawn: Floats) -> float:
+    """Return what the largest of several statistics exceeds by chance with at most ALPHA.
 
     `drawn` has the shape (tests, draws).
 
     >>> critical_value(np.array([np.arange(100.0), np.zeros(100)]))
     95.0
     """
-    return float(np.quantile(drawn.max(axis=0), 1 - alpha, method="higher"))
+    return float(np.quantile(drawn.max(axis=0), 1 - ALPHA, method="higher"))
 
 
-def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, power: float = POWER) -> float:
-    """Return the difference of two means that so many topics tell apart with this power.
+def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> float:
+    """Return the difference of two means that so many topics tell apart with a power of POWER.
 
     It is among all pairs of rows of scores (runs, topics); NaN where no difference can be clear, or nothing
     differs by chance.
 
-    It is the critical value of the largest difference plus z(power) standard errors, for a pair of middling
+    It is the critical value of the largest difference plus z(POWER) standard errors, for a pair of middling
     spread; the scores are first centred, so that what truly differs does not count as noise.
 
     >>> wave = np.sin(np.arange(24.0))
@@ -226,7 +226,7 @@ def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, powe
     else:
         n = float(np.median(counted.sum(axis=1)))
         critical *= sqrt(n / (n - 1))  # what is centred varies less
-    resolved = critical + NormalDist().inv_cdf(power) * error
+    resolved = critical + NormalDist().inv_cdf(POWER) * error
     return resolved if _ROUNDING < resolved < inf else float("nan")
 
 

@@ -83,7 +83,7 @@ def _drafted(request: Request, writer: TextModel, settings: Settings, made_by: M
     labels = _nugget_labels(topic, texts, writer) if settings.weigh else [None] * len(texts)
     pairs = zip(texts, labels, strict=True)
     items = [_item(topic, settings, text, importance, provenance) for text, importance in pairs]
-    return BankLine(topic.query_id, request.title, "", "", "", 0, items)
+    return BankLine(topic.query_id, 0, items, query_text=request.title)
 
 
 def _nugget_labels(topic: Topic, texts: Sequence[str], writer: TextModel) -> Sequence[Importance]:

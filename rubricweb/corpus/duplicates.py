@@ -81,11 +81,6 @@ def latest_search(collection: Collection) -> DuplicateSearch | None:
     return collection.duplicate_searches.filter(state=DONE).order_by("-pk").first()
 
 
-def last_attempt(collection: Collection) -> DuplicateSearch | None:
-    """Return the last search, whatever became of it."""
-    return collection.duplicate_searches.order_by("-pk").first()
-
-
 def groups_by_doc_id(collection: Collection) -> dict[str, int]:
     """Return the number of the group by doc id, of the passages that have near-duplicates."""
     search = latest_search(collection)

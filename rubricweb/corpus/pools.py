@@ -24,13 +24,11 @@ from django.db.models.functions import Length
 
 from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
-from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
+from rubricweb.corpus.topic_pools import CACHED_TOPICS, CollectionPool, TopicPool, judgments_of, rankings_of
 
 __all__ = ["CACHED_TOPICS", "CollectionPool", "TopicPool", "collection_pool", "from_rows", "pool_at"]
 
 CACHED_COLLECTIONS = 8
-CACHED_TOPICS = 20_000
-"""Topics of which a process keeps ratings, scores and orders: two collections of 10,000 topics."""
 READ_AT_ONCE = 20
 """Rankings; each may have a thousand ranks."""
 

@@ -31,7 +31,7 @@ from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus import access, prompts
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs import steering
-from rubricweb.jobs.limits import ExpectedCost, LimitsForm
+from rubricweb.jobs.limits import ExpectedCost, Limits, LimitsForm, change_limits, cost
 from rubricweb.jobs.progress import Price, Progress, progress_of
 
 PAGE = "editor/topic.html"
@@ -131,7 +131,7 @@ def under_way(job: DraftJob) -> DraftingProgress:
 
 
 def limits_form(job: DraftJob, posted: Mapping[str, str] | None = None) -> LimitsForm:
-    dollars = steering.cost(job.backend, job.llm, 1, 1)
+    dollars = cost(job.backend, job.llm, 1, 1)
     return LimitsForm.of_job(job, ExpectedCost(job.total, dollars), posted)
 
 
@@ -148,7 +148,7 @@ def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
     elif start and not (is_trial or start.limits.is_valid()):
         return _refused(request, bank, start, start.limits)
     else:
-        limits = steering.Limits(TRIES) if is_trial or start is None else start.limits.limits
+        limits = Limits(TRIES) if is_trial or start is None else start.limits.limits
         try:
             job = draft_jobs.start(
                 bank, form.options, limits=limits, by=request.user, at_most=1 if is_trial else None
@@ -198,7 +198,7 @@ def draft_limits(request: HtmxRequest, bank_id: int, draft_job_id: int) -> HttpR
             request, job.bank, replace(start, drafting=replace(start.drafting, limits=form)), form
         )
     if form.is_valid():
-        steering.change_limits(job, form.limits, by=request.user)
+        change_limits(job, form.limits, by=request.user)
     return after_post(request, f"{PAGE}#start", _card(job.bank), to=_address(job.bank))
 
 

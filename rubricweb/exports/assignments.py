@@ -38,8 +38,7 @@ from grading.measures.cover import partial_grade
 from grading.segmentation import PassagesOf
 from grading.types import CONTRADICTS, ItemKind, Purpose
 from rubricweb.accounts import roles
-from rubricweb.banks.convert import BankScope, bank_lines, secret_losses
-from rubricweb.banks.kept_assignments import KeptLine, kept_lines
+from rubricweb.banks.convert import BankScope, KeptLine, bank_lines, kept_lines, secret_losses
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, download
@@ -235,7 +234,7 @@ def _line(answer: WholeAnswer, raw: Json, entries: list[Json], vocabulary: _Dial
     items = [item for item in answer.items if item.text.strip() in texts]
     whole = raw | {vocabulary.items: entries}
     foreign = in_order(whole) if vocabulary is _NUGGETS else whole
-    return BankLine(answer.topic.query_id, answer.topic.text, "", "", "", 1, items, foreign=foreign)
+    return BankLine(answer.topic.query_id, 1, items, query_text=answer.topic.text, foreign=foreign)
 
 
 Cells = dict[str, str]

@@ -39,8 +39,8 @@ from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
 from grading.types import MIN_RATING, GradeMatrix, Importance, TrecEval
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
+from rubricweb.corpus.topic_pools import trec_places, trec_rows
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.trec_order import trec_places, trec_rows
 
 CACHED_TABLES = 64
 
@@ -287,7 +287,8 @@ def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
 
 def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[str, int]:
     """Return Rubric-Qrels labels by doc id, in pool order, without ungraded passages."""
-    return _known_labels(grades.pool, passage_labels(grades, uids, measure))
+    labels = passage_labels(grades, uids, measure).tolist()
+    return {doc_id: label for doc_id, label in zip(grades.pool.doc_ids, labels, strict=True) if label >= 0}
 
 
 def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDArray[np.int16]:
@@ -343,10 +344,6 @@ def _scored(
         level=level,
         is_judged_only=measure.is_judged_only,
     )
-
-
-def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
-    return {doc_id: label for doc_id, label in zip(topic.doc_ids, labels.tolist(), strict=True) if label >= 0}
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,15 +26,15 @@ from rubricweb.api.resources.jobs import (
     steered,
     with_progress,
 )
-from rubricweb.arena import access, answers, board, board_page, files
-from rubricweb.arena.judges import actions
+from rubricweb.arena import access, actions, answers, board, board_page, files
 from rubricweb.arena.judges.kind import LISTING, price
-from rubricweb.arena.judges.views import LONGEST, JudgeForm
+from rubricweb.arena.judges.views import JudgeForm
 from rubricweb.arena.judges.votes import ORDERS
 from rubricweb.arena.models import Arena, Battle, JudgeJob, Vote
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.prompts import MOST_REPLY_TOKENS
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
-from rubricweb.jobs import steering
+from rubricweb.jobs.limits import change_limits
 
 NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")
 VOTERS = OpenApiParameter("voters", description="A model that voted, by name; people by default.")
@@ -190,7 +190,7 @@ class JudgeScope(serializers.Serializer[Any]):
     llm = serializers.CharField(max_length=200)
     pairs = serializers.ChoiceField(choices=JudgeJob.Pairs.choices, default=JudgeJob.Pairs.VOTED)
     longest_reply = serializers.IntegerField(
-        min_value=1, max_value=LONGEST, default=LONGEST_REPLY, help_text="In tokens."
+        min_value=1, max_value=MOST_REPLY_TOKENS, default=LONGEST_REPLY, help_text="In tokens."
     )
 
 
@@ -243,7 +243,7 @@ class JudgeJobs(ListResource):
         collection, fields = _collection(self), self.fields(NewJudging)
         asking = _asking(collection, fields)
         try:
-            job = actions.start(collection, asking, limits=limits_of(fields), by=self.person)
+            job = actions.start_judging(collection, asking, limits=limits_of(fields), by=self.person)
         except actions.NothingToJudge as refusal:
             raise serializers.ValidationError({"detail": [str(refusal)]}) from refusal
         return made(_document(job), HTTPStatus.ACCEPTED, "judge-job", slug, job.pk)
@@ -263,7 +263,7 @@ class JudgeJobResource(Resource):
     def patch(self, request: Request, slug: str, judge_job_id: int) -> Response:
         """Change the limits of a job that asks a model for votes."""
         job, fields = _job(self), self.fields(JobLimits)
-        return Response(_document(steering.change_limits(job, limits_of(fields), by=self.person)))
+        return Response(_document(change_limits(job, limits_of(fields), by=self.person)))
 
 
 class JudgeSteering(Resource):

@@ -34,7 +34,7 @@ from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
-from rubricweb.jobs import steering
+from rubricweb.jobs.limits import change_limits
 
 
 class DraftScope(serializers.Serializer[Any]):
@@ -127,7 +127,7 @@ class DraftJobResource(Resource):
     def patch(self, request: Request, slug: str, bank_id: int, draft_job_id: int) -> Response:
         """Change the limits of a drafting job."""
         job, fields = _job(self), self.fields(JobLimits)
-        return Response(_document(steering.change_limits(job, limits_of(fields), by=self.person)))
+        return Response(_document(change_limits(job, limits_of(fields), by=self.person)))
 
 
 class DraftSteering(Resource):

@@ -33,7 +33,7 @@ from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import over_limit
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import steering
-from rubricweb.jobs.limits import MOST_CALLS
+from rubricweb.jobs.limits import MOST_CALLS, Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import J, Price, progress_of
 from rubricweb.jobs.steering import STEERS
@@ -61,8 +61,8 @@ class JobLimits(serializers.Serializer[Any]):
     )
 
 
-def limits_of(fields: dict[str, Any]) -> steering.Limits:
-    return steering.Limits(fields["most_calls"], fields["most_dollars"])
+def limits_of(fields: dict[str, Any]) -> Limits:
+    return Limits(fields["most_calls"], fields["most_dollars"])
 
 
 def with_progress(

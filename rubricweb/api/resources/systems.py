@@ -43,9 +43,9 @@ from rubricweb.arena.models import Question
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.corpus.prompts import writer_of
 from rubricweb.jobs import steering
-from rubricweb.jobs.limits import LimitsForm
+from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import STEERS, Limits
+from rubricweb.jobs.steering import STEERS
 from rubricweb.systems.kind import price
 from rubricweb.systems.models import made_from_json
 from rubricweb.systems.retrieval import (

@@ -27,11 +27,11 @@ from grading.types import MISSING, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
+from rubricweb.corpus.topic_pools import trec_rows
 from rubricweb.grades.human_matrices import CheckedGrades, corrected
 from rubricweb.grades.human_models import Draw, HumanStamp
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import Uids
-from rubricweb.grades.trec_order import trec_rows
 from rubricweb.leaderboards.board import BoardSpec, EstimateSample, RunEstimate
 from rubricweb.leaderboards.board.estimated import (
     MOST_UNSAMPLED,

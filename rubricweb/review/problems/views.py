@@ -109,7 +109,7 @@ def _context(
         "number": None if place is None else place + 1,
         **_neighbours(kept, place),
         "search": search,
-        "attempt": duplicates.last_attempt(collection),
+        "attempt": collection.duplicate_searches.order_by("-pk").first(),
         "search_form": ProblemSearchForm(),
         "groups": copies.totals(groups),
         "reason": SetAsideForm(),
