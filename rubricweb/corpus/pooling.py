@@ -14,6 +14,7 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, database, events
+from rubricweb.core.formatting import counted
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
 from rubricweb.corpus.pools import READ_AT_ONCE
@@ -126,7 +127,9 @@ def apply_pool(collection: Collection, rule: PoolRule, *, by: User | None) -> Po
     collection.pool_rule = asdict(rule)
     collection.save(update_fields=["pool_rule"])
     plan = _extend(collection, rule)
-    audit.record("pool built", collection, by=by, detail=f"{rule.text}: {plan.added:,} passages added")
+    audit.record(
+        "pool built", collection, by=by, detail=f"{rule.text}: {counted(plan.added, 'passage')} added"
+    )
     return plan
 
 

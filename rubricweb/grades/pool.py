@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus import access, pools, topic_pools
@@ -116,7 +116,9 @@ def pool(request: HtmxRequest, slug: str) -> HttpResponse:
     is_valid = form.is_bound and form.is_valid()
     if is_valid and request.method == "POST":
         plan = apply_pool(collection, form.rule, by=request.user)
-        messages.success(request, f"Pooled: {number(plan.added)} passages added. Later runs extend the pool.")
+        messages.success(
+            request, f"Pooled: {counted(plan.added, 'passage')} added. Later runs extend the pool."
+        )
         return redirect("grades:pool", slug)
     preview = preview_pool(collection, form.rule, monitor.workers().beats) if is_valid else None
     context = {"collection": collection, "form": form, "preview": preview}

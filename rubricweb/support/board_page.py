@@ -17,7 +17,7 @@ from grading.support import LONGEST_REPLY, JudgedCitations, again_id
 from grading.support.scores import SupportRule
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID, Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -31,7 +31,7 @@ from rubricweb.jobs.progress import progress_of
 from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
-from rubricweb.support.actions import Asking, NothingToAsk, failed_of, units_of
+from rubricweb.support.actions import Asking, NothingToAsk, failed_of, unit_of
 from rubricweb.support.agreement import agreement, repeated
 from rubricweb.support.board import CONTRADICTED, RULES, Counting, Mean, SupportBoard, column_names
 from rubricweb.support.board import board as board_of
@@ -266,7 +266,7 @@ def job_context(request: HtmxRequest, job: SupportJob) -> dict[str, object]:
         "collection": collection,
         "row": ListedJob(LISTING, job, progress_of([job], measured_rate)[0]),
         "again_id": again_id(job.judge.prompt_id),
-        "units": units_of(job),
+        "unit": unit_of(job),
         "left": len(left),
         "failures": rows[:SHOWN_FAILURES],
         "may_organize": may_organize,
@@ -320,7 +320,7 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
             for mean, run_tag, run_id in sorted(means, key=lambda scored: best_first * scored[0].value)
         ]
         if rows:
-            sentence, axis = f"{title} of {len(rows)} runs", title.lower()
+            sentence, axis = f"{title} of {counted(len(rows), 'run')}", title.lower()
             plot = dot_rows(rows, name=name, sentence=sentence, axis=axis, names=NAMES_WIDTH)
             pictures.append(Picture(name, title, subtitle, plot))
     return pictures
@@ -385,5 +385,5 @@ def retried(request: HtmxRequest, job: SupportJob, form: LimitsForm) -> HttpResp
 
 
 def started(request: HtmxRequest, job: SupportJob) -> HttpResponse:
-    messages.success(request, f"Asking {job.judge.llm} about {number(job.total)} {units_of(job)}.")
+    messages.success(request, f"Asking {job.judge.llm} about {counted(job.total, unit_of(job))}.")
     return redirect(job.page)

@@ -12,6 +12,7 @@ from rubricweb.arena.battles import ArenaError, locked_arena
 from rubricweb.arena.judges.votes import Judge, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.core import audit
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import steering
 from rubricweb.jobs.steering import Limits
@@ -68,5 +69,5 @@ def start(collection: Collection, asking: JudgeRequest, *, limits: Limits, by: U
         for pair in pairs
     ]
     steering.begin(job, chunks, limits)
-    audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {job.total:,} pairs")
+    audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {counted(job.total, 'pair')}")
     return job

@@ -19,7 +19,7 @@ from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.judges.beside import beside_people
 from rubricweb.arena.judges.kind import LISTING, price, price_of_job
 from rubricweb.arena.models import JudgedPair, JudgeJob
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -103,7 +103,7 @@ def _start(
     except NothingToJudge as refusal:
         messages.info(request, str(refusal))
         return redirect(to)
-    messages.success(request, f"Asking {job.llm} about {number(job.total)} pairs, each in both orders.")
+    messages.success(request, f"Asking {job.llm} about {counted(job.total, 'pair')}, each in both orders.")
     return redirect(LISTING.address(job))
 
 
