@@ -22,8 +22,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions, configs, visibility
 from rubricweb.grades.engine import chunks, monitor, progress, stages
 from rubricweb.grades.engine.missing import answers_for
-from rubricweb.grades.engine.price import price_of_cell
-from rubricweb.grades.engine.progress import GRADING, measured_rate
+from rubricweb.grades.engine.price import price_of_cell, rates_of_again
+from rubricweb.grades.engine.progress import GRADING
 from rubricweb.grades.missing import after, back_to, missing_context, scope_of
 from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
 from rubricweb.grades.replies import RawReply, raw_replies
@@ -93,12 +93,12 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
         bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
     )
     items = {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
-    rate, replies = measured_rate(job.config), raw_replies(rows)
+    rates, replies = rates_of_again(job.collection, job.config), raw_replies(rows)
     page.object_list = [
         ModelCall(
             row,
             items.get(row.revision_id),
-            price_of_cell(row, rate=rate),
+            price_of_cell(row, rates),
             _prompt(row, items),
             replies[row.pk],
         )
