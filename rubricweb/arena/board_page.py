@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from grading.formats.battles import csv_lines
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
-from rubricweb.arena.answers import NOUNS, Verdict, counted_votes
+from rubricweb.arena.answers import NOUNS, Verdict, counted_votes, paired_topics, stored_answers
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import Arena
@@ -141,6 +141,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     context |= _rubric(collection, form, votes.judge)
     if "rubric_and_votes" in context:
         context["win_rates"] = win_rates(collection, votes, context["rubric_and_votes"].scores)
+    context["has_pairs"] = bool(votes.rows or paired_topics(stored_answers(collection)))
     context |= {"board": votes, "duels": list(zip(votes.rows, votes.duels, strict=True))}
     context |= {"picture": _picture(votes, slug), "settings_form": ArenaForm(instance=arena)}
     return page_or_part(request, "arena/board.html", context, part="board")
