@@ -21,7 +21,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -41,6 +41,7 @@ from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.replies import ExpectedReply, NoReply, of_tokens
 from grading.graders.server_calls import ahead
+from grading.in_context import parts_of, without_start
 from grading.parsing import OnUnparsable
 from grading.prompts.chat import marks_of
 from grading.types import CellToGrade, ErrorClass, Trace
@@ -72,20 +73,38 @@ def longest_start(text: str, fits: Callable[[str], bool]) -> str:
     sentences = [start for start, _ in sentence_breaks(text)]
     word_breaks = [match.start() for match in _WORD_BREAK.finditer(text)]
     for cuts in (sentences, word_breaks, range(1, len(text))):
-        if kept := _longest(text, cuts, fits):
+        if kept := _longest(cuts, lambda end: text[:end], fits):
             return kept
     return ""
 
 
-def _longest(text: str, cuts: Sequence[int], fits: Callable[[str], bool]) -> str:
+def longest_seen(text: str, fits: Callable[[str], bool]) -> str:
+    """Return as much of a passage as fits: its longest start.
+
+    In context it is all that is to be rated, with as much as fits of what comes directly before; "" if even
+    the part to rate does not fit.
+    """
+    parts = parts_of(text)
+    if parts is None or fits(text):
+        return longest_start(text, fits)
+    sentences = [end for _, end in sentence_breaks(parts.before)]
+    words = [match.end() for match in re.finditer(r"\s+", parts.before)]
+    for cuts in (sentences, words, [len(parts.before)]):
+        if kept := _longest(cuts[::-1], partial(without_start, parts), fits):
+            return kept
+    return ""
+
+
+def _longest(cuts: Sequence[int], keep: Callable[[int], str], fits: Callable[[str], bool]) -> str:
+    """Return the longest of what `keep` leaves at these cuts, given from the shortest on, that fits."""
     low, high = 0, len(cuts)  # cuts[:low] fit, cuts[high:] do not
     while low < high:
         middle = (low + high) // 2
-        if fits(text[: cuts[middle]]):
+        if fits(keep(cuts[middle])):
             low = middle + 1
         else:
             high = middle
-    return text[: cuts[low - 1]] if low else ""
+    return keep(cuts[low - 1]) if low else ""
 
 
 logger = logging.getLogger(__name__)
@@ -314,9 +333,10 @@ class GeneratingGrader(LocalGrader):
         def fits(context: str) -> bool:
             return len(self._tokens([self._text(pair, context)])[0]) <= limit
 
-        context = longest_start(pair.passage.text, fits)
+        context = longest_seen(pair.passage.text, fits)
         if not context:
-            reason = f"the prompt without the passage is longer than {limit} tokens"
+            least = "with only the part to rate" if parts_of(pair.passage.text) else "without the passage"
+            reason = f"the prompt {least} is longer than {limit} tokens"
             return failed(pair, reason, ErrorClass.CONTEXT)
         text = self._text(pair, context)
         return EncodedPrompt(pair, text, self._tokens([text])[0], len(context))

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import UnknownPrompt
+from grading.in_context import seen_of
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.banks.models import DIRECT_UID, Item
@@ -119,7 +120,7 @@ def _prompt(grade: Grade, items: dict[int, Item]) -> str:
     answer = answers_for(grade.config, *([pk] for pk in cell)).get(cell)
     pair = chunks.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items), answer)
     whole, cut = chunks.with_call(grade, pair), grade.context_chars
-    return prompt.render(whole, None if cut is None else pair.passage.text[:cut]) if whole else ""
+    return prompt.render(whole, None if cut is None else seen_of(pair.passage.text, cut)) if whole else ""
 
 
 def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:

@@ -106,10 +106,8 @@ def rates_of_again(collection: Collection, config: GraderConfig) -> dict[GraderC
 
     A new answer is verified by the collection's own graders.
     """
-    extracts = config.purpose == Purpose.EXTRACT
-    verifying = (
-        [each for each in planned_configs(collection) if source_of(each) == config] if extracts else []
-    )
+    planned = planned_configs(collection) if config.purpose == Purpose.EXTRACT else []
+    verifying = [each for each in planned if source_of(each) == config]
     return {each: measured_rate(each) for each in (config, *verifying)}
 
 
