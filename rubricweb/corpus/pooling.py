@@ -42,7 +42,9 @@ class PoolRule:
     def text(self) -> str:
         """Return the rule in words: "top 20, manual runs 50, of 3 runs"."""
         types = [f"{name} runs {depth}" for name, depth in self.by_type.items()]
-        return ", ".join([f"top {self.depth}", *types, *([f"of {len(self.runs)} runs"] if self.runs else [])])
+        return ", ".join(
+            [f"top {self.depth}", *types, *([f"of {counted(len(self.runs), 'run')}"] if self.runs else [])]
+        )
 
 
 def stored_rule(collection: Collection) -> PoolRule | None:
