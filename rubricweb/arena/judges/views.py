@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from grading.pairwise import LONGEST_REPLY, PROMPT_ID, preference_of
 from rubricweb.accounts import roles
 from rubricweb.arena import access
+from rubricweb.arena.answers import paired_topics, stored_answers
 from rubricweb.arena.judges import actions
 from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.judges.beside import beside_people
@@ -118,6 +119,7 @@ def _page_context(request: HtmxRequest, collection: Collection) -> dict[str, obj
         "beside": beside_people(collection),
         "prompt_id": PROMPT_ID,
         "form": form,
+        "has_pairs": bool(paired_topics(stored_answers(collection))),
         "jobs": _lines(collection) if may_organize else [],
     }
 

@@ -215,6 +215,9 @@ def test_without_votes_the_board_says_what_to_do(owner, collection, client_of):
     page = client.get(VOTES).text
     assert "No two answers to compare" in page
     assert "/collections/autumn/imports/" in page
+    judges = f"{VOTES}judges/"
+    assert judges not in page
+    assert "No two answers to compare" in client.get(judges).text, "nobody is asked about no pair"
 
 
 def test_without_votes_the_board_has_no_empty_boxes(owner, bank, client_of):
