@@ -24,6 +24,7 @@ from grading import types
 from grading.errors import BadOption, GraderUnavailable
 from grading.graders import GraderSpec
 from grading.graders.backend_options import Value
+from grading.graders.cutting import longest_start
 from grading.graders.exemplars import (
     EXEMPLAR_EVENTS,
     EXEMPLAR_SEED,
@@ -38,7 +39,6 @@ from grading.graders.exemplars import (
     option_of,
     slots_of,
 )
-from grading.graders.hf_batches import longest_start
 from grading.prompts.few_shot import exemplar_block
 from grading.types import MISSING, ItemKind
 from rubricweb.banks.models import Item

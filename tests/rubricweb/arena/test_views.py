@@ -210,7 +210,8 @@ def test_a_closed_board_says_so_and_nothing_of_votes(assessor, viewer, topics, r
             assert not any(part in page for part in ("<table", "data-plot"))
 
 
-def test_without_votes_the_board_says_what_to_do(owner, collection, client_of):
+def test_without_votes_the_board_says_what_to_do(owner, viewer, collection, client_of):
+    assert "No two answers to compare" in client_of(viewer).get(VOTES).text, "and not that voting is open"
     client = client_of(owner)
     page = client.get(VOTES).text
     assert "No two answers to compare" in page
