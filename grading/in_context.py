@@ -86,6 +86,27 @@ def parts_of(text: str) -> InContext | None:
     return InContext(match[1], match[2]) if match else None
 
 
+def without_start(parts: InContext, chars: int) -> str:
+    r"""Return the text of both parts without so many characters of what comes before.
+
+    >>> without_start(InContext("It rains often.", "Take one."), 9)
+    '[Earlier in the answer] often.\n[To rate] Take one.'
+    >>> without_start(InContext("It rains often.", "Take one."), 15)
+    '[To rate] Take one.'
+    """
+    left = parts.before[chars:]
+    return InContext(left, parts.text).whole if left else f"{RATED} {parts.text}"
+
+
+def seen_of(text: str, chars: int) -> str:
+    """Return what a model saw of a passage that was cut to so many characters: its start.
+
+    In context it is all that is to be rated, and the end of what comes before.
+    """
+    parts = parts_of(text)
+    return without_start(parts, len(text) - chars) if parts else text[:chars]
+
+
 def prompt_in_context(prompt: Prompt) -> Prompt:
     """Return the prompt with INSTRUCTION above its words: an own prompt, with an id of its own.
 

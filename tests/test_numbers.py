@@ -55,3 +55,40 @@ def test_intervals_over_topics_are_no_percentiles():
     paths = (path for top in ("grading", "rubricweb") for path in (ROOT / top).rglob("*.py"))
     users = {str(path.relative_to(ROOT)) for path in paths if taken.search(path.read_text(encoding="utf-8"))}
     assert users <= PERCENTILES_MAY
+
+
+NOUNS = (
+    "answers|assessors|attempts|calls|cells|characters|citations|claims|columns|documents|files|grades|groups|items"
+    "|labels|nuggets|pairs|parts|passages|questions|ratings|rows|runs|sentences|steps|tokens|topics|votes|words"
+)
+PLURAL = re.compile(
+    r"\{\{(?![^}]*(?:counted|percent|pluralize|config|min_grade|\.name))[^}]*\}\}"
+    rf"\s+(?:(?!on|by|of)[a-z]+ )?(?:{NOUNS})\b"
+)
+ALWAYS_SEVERAL = {
+    "campaigns/queue/_campaign_row.html assessors": "only where more than one rates a pair",
+}
+"""Plural nouns after a number that is never 1, by template."""
+
+
+def plurals_of(text: str) -> list[str]:
+    """Return plain plural nouns after a number, outside of branches for what is not 1."""
+    return [match[0].split()[-1] for match in PLURAL.finditer(text)]
+
+
+def test_templates_count_by_one_filter():
+    """1 of 1 topics: a count is written with its noun by `counted`, or its noun by `pluralize`."""
+    top = ROOT / "templates"
+    plain = {
+        f"{path.relative_to(top)} {noun}"
+        for path in top.rglob("*.*")
+        for noun in plurals_of(path.read_text(encoding="utf-8"))
+    }
+    assert plain == set(ALWAYS_SEVERAL)
+
+
+def test_plain_plurals_are_found():
+    assert plurals_of('{{ a }} of {{ b|intcomma }} topics, {{ n|counted:"run" }}, {{ n }} more rows') == [
+        "topics",
+        "rows",
+    ]

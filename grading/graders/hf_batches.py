@@ -5,8 +5,6 @@ How many tokens a batch has: as asked, or as many as the device has memory for.
 On a GPU the first batch is of a known, moderate size. What it took tells how many tokens fit into the memory
 that is free; a batch that runs out of memory all the same lowers that for good.
 
-The common part of graders that run a local model: reading ahead, sorting, cutting, and halving.
-
 Prompts of similar length share a batch. A passage that does not fit is cut between sentences, and the trace
 records how much of it the model saw. A batch that fails is halved until only the pair at fault fails.
 
@@ -17,11 +15,9 @@ whoever takes the results. Pairs are read by whoever takes the results, and by n
 from __future__ import annotations
 
 import logging
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -37,56 +33,18 @@ from grading.graders.base import (
     tokens_of_lines,
     unanswered,
 )
+from grading.graders.cutting import longest_seen
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.replies import ExpectedReply, NoReply, of_tokens
 from grading.graders.server_calls import ahead
+from grading.in_context import parts_of
 from grading.parsing import OnUnparsable
 from grading.prompts.chat import marks_of
 from grading.types import CellToGrade, ErrorClass, Trace
 
 if TYPE_CHECKING:
     import torch
-
-
-_CLOSER = r"[\"')\]\u201d\u2019]"
-_SENTENCE_BREAK = re.compile(rf"(?:(?<=[.!?])|(?<=[.!?]{_CLOSER})|(?<=[.!?]{_CLOSER}{_CLOSER}))\s+|\n\s*")
-_WORD_BREAK = re.compile(r"(?<=\S)(?=\s)")
-
-
-@lru_cache(maxsize=1024)
-def sentence_breaks(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where each gap between sentences begins and ends, in characters. A line break is one too."""
-    return tuple(match.span() for match in _SENTENCE_BREAK.finditer(text))
-
-
-def longest_start(text: str, fits: Callable[[str], bool]) -> str:
-    """Return the longest start of `text` that fits.
-
-    It ends with a sentence, else a word, else a character; else it is empty.
-
-    `fits` must hold for every start of a text that fits. It is called a few dozen times at most.
-    """
-    if fits(text):
-        return text
-    sentences = [start for start, _ in sentence_breaks(text)]
-    word_breaks = [match.start() for match in _WORD_BREAK.finditer(text)]
-    for cuts in (sentences, word_breaks, range(1, len(text))):
-        if kept := _longest(text, cuts, fits):
-            return kept
-    return ""
-
-
-def _longest(text: str, cuts: Sequence[int], fits: Callable[[str], bool]) -> str:
-    low, high = 0, len(cuts)  # cuts[:low] fit, cuts[high:] do not
-    while low < high:
-        middle = (low + high) // 2
-        if fits(text[: cuts[middle]]):
-            low = middle + 1
-        else:
-            high = middle
-    return text[: cuts[low - 1]] if low else ""
-
 
 logger = logging.getLogger(__name__)
 
@@ -316,9 +274,10 @@ class GeneratingGrader(LocalGrader):
         def fits(context: str) -> bool:
             return len(self._tokens([self._text(pair, context)])[0]) <= limit
 
-        context = longest_start(pair.passage.text, fits)
+        context = longest_seen(pair.passage.text, fits)
         if not context:
-            reason = f"the prompt without the passage is longer than {limit} tokens"
+            least = "with only the part to rate" if parts_of(pair.passage.text) else "without the passage"
+            reason = f"the prompt {least} is longer than {limit} tokens"
             return failed(pair, reason, ErrorClass.CONTEXT)
         text = self._text(pair, context)
         return EncodedPrompt(pair, text, self._tokens([text])[0], len(context))

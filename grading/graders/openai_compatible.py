@@ -31,10 +31,11 @@ from grading.graders.base import (
 )
 from grading.graders.completions import Message
 from grading.graders.connection import Connection, too_long_by
+from grading.graders.cutting import longest_seen
 from grading.graders.first_step import LEAD_INS
-from grading.graders.hf_batches import longest_start
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.replies import NoReply, Reply, Step, TokensUsed
+from grading.in_context import parts_of, without_start
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
 
@@ -207,8 +208,15 @@ class ServerGrader:
 
 
 def _shorter(pair: CellToGrade, context: str | None, prompt_chars: int, reason: str) -> str:
-    """Cut the passage between sentences, by as much as the server says the prompt is too long."""
-    context = pair.passage.text if context is None else context
+    """Cut the passage between sentences, by as much as the server says the prompt is too long.
+
+    Of a passage in context only what comes before it is cut, if need be all of it.
+    """
+    whole = pair.passage.text
+    context = whole if context is None else context
     keep = len(context) - prompt_chars * (1.02 - too_long_by(reason))
     keep = keep if keep > 0 else len(context) / 2
-    return longest_start(context, lambda start: len(start) <= keep)
+    parts = parts_of(whole)
+    if parts and len(least := without_start(parts, len(parts.before))) < len(context):
+        keep = max(keep, len(least))
+    return longest_seen(whole, lambda seen: len(seen) <= keep)

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import DataError, IntegrityError, connection, transaction
-from django.db.models import Field, Model
+from django.db.models import Field, Model, UUIDField
 
 from grading.errors import BadFormat
 from rubricweb.accounts.invitations import invite_account
@@ -22,6 +22,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.archives import reading, tables
 from rubricweb.archives.reading import WRONG, ArchiveFile, Keys, checker, ready_rows, reason
 from rubricweb.core import audit
+from rubricweb.core.models import copied_uid
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import require_genuine
 from rubricweb.grades.models import GraderConfig
@@ -331,10 +332,19 @@ def _refused(model: type[Model], columns: list[Field[Any, Any]], batch: list[lis
 
 
 def _renew(column: Field[Any, Any], place: int, batch: list[list[Any]]) -> None:
-    """Give new ids to the rows whose ids another collection has, as it does beside a restored copy."""
-    rows = column.model._base_manager.filter(**{f"{column.name}__in": [row[place] for row in batch]})
-    taken = {column.get_db_prep_save(value, connection) for value in rows.values_list(column.name, flat=True)}
-    for row in batch:
-        if row[place] in taken:
-            new = column.get_default() if column.has_default() else secrets.token_urlsafe(TOKEN_BYTES)
+    """Give new ids to the rows whose ids another collection has, as it does beside a restored copy.
+
+    A UUID becomes its `copied_uid`, so that what names the row finds its copy once the row is deleted.
+    """
+    left = batch
+    while left:
+        rows = column.model._base_manager.filter(**{f"{column.name}__in": [row[place] for row in left]})
+        values = rows.values_list(column.name, flat=True)
+        taken = {column.get_db_prep_save(value, connection) for value in values}
+        left = [row for row in left if row[place] in taken]
+        for row in left:
+            if isinstance(column, UUIDField):
+                new: object = copied_uid(column.to_python(row[place]))
+            else:
+                new = column.get_default() if column.has_default() else secrets.token_urlsafe(TOKEN_BYTES)
             row[place] = column.get_db_prep_save(new, connection)

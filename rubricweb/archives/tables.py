@@ -33,7 +33,6 @@ from rubricweb.imports.models import ImportFile
 from rubricweb.imports.undo import kinds
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.releases.models import Release
-from rubricweb.submissions import files
 from rubricweb.submissions.models import Submission
 
 SHARED: dict[type[Model], str] = {User: "username", GraderConfig: "fingerprint"}
@@ -171,14 +170,14 @@ def _is_fresh(field: Field[Any, Any]) -> bool:
     return issubclass(field.model, LeasedWork) and field.name in _FRESH_OF_WORK
 
 
-def _release(row: Release) -> Path:
+def _own_path(row: Release | Submission) -> Path:
     return row.path
 
 
 PLACES: dict[type[Model], Callable[[Any], Path]] = {
     ImportFile: staging.path_of,
-    Submission: files.path_of,
-    Release: _release,
+    Submission: _own_path,
+    Release: _own_path,
 }
 """Models whose rows stand for a file -> the path of a row's file."""
 

@@ -26,6 +26,7 @@ from rubricweb.arena.board import VoteBoard
 from rubricweb.arena.judges.votes import Judge, missing
 from rubricweb.arena.models import Arena, Battle, JudgedPair, JudgeJob, Reason, Vote
 from rubricweb.core import audit, events
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.official import put_official_scores
 from rubricweb.jobs.limits import Limits, begin
@@ -259,5 +260,5 @@ def start_judging(
         for pair in pairs
     ]
     begin(job, chunks, limits)
-    audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {job.total:,} pairs")
+    audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {counted(job.total, 'pair')}")
     return job

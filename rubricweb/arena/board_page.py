@@ -18,7 +18,7 @@ from grading.formats.battles import csv_lines
 from grading.statistics.rank_correlation import Correlation, kendall
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
-from rubricweb.arena.answers import NOUNS, Place, Verdict, counted_votes
+from rubricweb.arena.answers import NOUNS, Place, Verdict, counted_votes, paired_topics, stored_answers
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import Arena
@@ -182,17 +182,18 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     """
     arena, form = access.arena_for(request.user, slug), VotesForm(request.GET)
     collection = arena.collection
+    context: dict[str, Any] = {"collection": collection}
     if not access.may_see_board(request.user, arena):
-        return page_or_part(
-            request, "arena/board.html", {"collection": collection, "is_closed": True}, part="board"
-        )
-    context: dict[str, Any] = {"collection": collection, "arena": arena, "form": form}
+        context |= {"is_closed": True, "has_pairs": _has_pairs(collection)}
+        return page_or_part(request, "arena/board.html", context, part="board")
+    context |= {"arena": arena, "form": form}
     context["file_kinds"] = FILE_KINDS
     form.offer_judges(collection)
     votes = _board(collection, form)
     context |= _rubric(collection, form, votes.judge)
     if "rubric_and_votes" in context:
         context["win_rates"] = win_rates(collection, votes, context["rubric_and_votes"].scores)
+    context["has_pairs"] = bool(votes.rows) or _has_pairs(collection)
     context |= {"board": votes, "duels": list(zip(votes.rows, votes.duels, strict=True))}
     context |= {"picture": _picture(votes, slug), "settings_form": ArenaForm(instance=arena)}
     return page_or_part(request, "arena/board.html", context, part="board")
@@ -265,6 +266,10 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
         actions.change_arena(collection, drawing=drawing, is_board_open=is_open, by=request.user)
         messages.success(request, "Saved.")
     return redirect("arena:board", slug)
+
+
+def _has_pairs(collection: Collection) -> bool:
+    return bool(paired_topics(stored_answers(collection)))
 
 
 def _board(collection: Collection, form: BoardForm) -> VoteBoard:

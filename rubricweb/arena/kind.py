@@ -90,7 +90,7 @@ def _battle(question: Question) -> Battle | None:
 
 LISTING = Listing(
     kind="questions",
-    units="answers",
+    unit="answer",
     jobs=_jobs,
     name=lambda question: f"Answer question {question.pk}",
     does=lambda question: Truncator(question.text).chars(LONGEST),

@@ -157,7 +157,7 @@ def measured_rate(job: DraftJob) -> float | None:
 
 JOBS = Listing(
     kind="drafting",
-    units=lambda job: "subtopics" if job.of_subtopics else "topics",
+    unit=lambda job: "subtopic" if job.of_subtopics else "topic",
     jobs=_jobs,
     name=lambda job: f"Draft {job.kind}s for rubric {job.bank.name}",
     does=str,

@@ -22,6 +22,7 @@ from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried, take_mi
 from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import CellChoice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
+from rubricweb.core.formatting import counted
 from rubricweb.grades import human_ratings
 from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.models import Grade
@@ -90,7 +91,7 @@ def open_campaign(
         ),
         batch_size=BATCH,
     )
-    detail = ", ".join(filter(None, (f"{len(cells)} pairs", plan.mode, choice.drawn_by)))
+    detail = ", ".join(filter(None, (counted(len(cells), "pair"), plan.mode, choice.drawn_by)))
     audit.record("campaign opened", campaign, by=by, detail=detail)
     _publish(campaign)
     return campaign

@@ -282,7 +282,7 @@ def _sample_label(cells: int) -> str:
     """Say the time at the least pace, and the widest 95 % interval of a share of so many cells."""
     minutes, points = cells * selectors.LEAST_SECONDS / 60, 98 / cells**0.5
     time = f"{minutes:.0f} min" if minutes < 60 else f"{minutes / 60:.1f} h"
-    return f"{cells} pairs: {time}, shares to within {points:.0f} points"
+    return f"{counted(cells, 'pair')}: {time}, shares to within {points:.0f} points"
 
 
 class NewCampaignForm(CampaignForm):

@@ -2,6 +2,7 @@
 
 import secrets
 from typing import Any
+from uuid import UUID, uuid5
 
 from django.apps import apps
 from django.conf import settings
@@ -13,6 +14,11 @@ STAMP_BITS = 62
 def new_stamp() -> int:
     """Return a number that no other state of any database has, as a key for caches."""
     return secrets.randbits(STAMP_BITS)
+
+
+def copied_uid(uid: UUID) -> UUID:
+    """Return the uid of the copy of a row that is there already; always the same for the same uid."""
+    return uuid5(uid, "copy")
 
 
 def is_duplicate(error: IntegrityError, model: type[models.Model]) -> bool:

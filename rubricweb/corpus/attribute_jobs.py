@@ -169,7 +169,7 @@ def failures(jobs: Sequence[AttributeJob]) -> list[AttributeChunk]:
 
 LISTING = Listing(
     kind="attributes",
-    units="topics",
+    unit="topic",
     jobs=_jobs,
     name=lambda job: f"Score topics with {job.llm}",
     does=str,

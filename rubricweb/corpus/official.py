@@ -25,6 +25,7 @@ from grading.statistics.rank_correlation import from_ranks
 from grading.statistics.rank_intervals import competition_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
 from rubricweb.corpus.pseudonyms import hides_names
 from rubricweb.corpus.run_slices import RunSlice
@@ -214,7 +215,9 @@ def put_official_board(
     collection.official_scores.filter(board=name).delete()
     topics = {topic.query_id: topic for topic in collection.topics.all()}
     OfficialScore.objects.bulk_create(official_rows(collection, board, topics, name=name, source=source))
-    audit.record("official board imported", collection, by=by, detail=f"{name}: {len(board.values)} runs")
+    audit.record(
+        "official board imported", collection, by=by, detail=f"{name}: {counted(len(board.values), 'run')}"
+    )
     events.publish_on_commit(collection.channel, "runs")
     return Official(name, board.kind == "ranks", dict(board.values), board.measure, source)
 
@@ -231,7 +234,7 @@ def put_official_scores(
         )
         for tag, score in scores.items()
     )
-    audit.record("official board made", collection, by=by, detail=f"{name}: {len(scores)} runs")
+    audit.record("official board made", collection, by=by, detail=f"{name}: {counted(len(scores), 'run')}")
     events.publish_on_commit(collection.channel, "runs")
 
 

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, database, events
+from rubricweb.core.formatting import counted
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
 from rubricweb.corpus.pools import READ_AT_ONCE
@@ -41,7 +42,9 @@ class PoolRule:
     def text(self) -> str:
         """Return the rule in words: "top 20, manual runs 50, of 3 runs"."""
         types = [f"{name} runs {depth}" for name, depth in self.by_type.items()]
-        return ", ".join([f"top {self.depth}", *types, *([f"of {len(self.runs)} runs"] if self.runs else [])])
+        return ", ".join(
+            [f"top {self.depth}", *types, *([f"of {counted(len(self.runs), 'run')}"] if self.runs else [])]
+        )
 
 
 def stored_rule(collection: Collection) -> PoolRule | None:
@@ -126,7 +129,9 @@ def apply_pool(collection: Collection, rule: PoolRule, *, by: User | None) -> Po
     collection.pool_rule = asdict(rule)
     collection.save(update_fields=["pool_rule"])
     plan = _extend(collection, rule)
-    audit.record("pool built", collection, by=by, detail=f"{rule.text}: {plan.added:,} passages added")
+    audit.record(
+        "pool built", collection, by=by, detail=f"{rule.text}: {counted(plan.added, 'passage')} added"
+    )
     return plan
 
 

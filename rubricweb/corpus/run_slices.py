@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from rubricweb.core.formatting import counted
 from rubricweb.corpus import pseudonyms
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import stored_rule
@@ -57,7 +58,7 @@ class RunSlice:
         """Return what the runs are, without their names, which a published board may hide."""
         of_task = f"of task {self.label}" if self.task != NO_TASK else self.label
         parts = (of_task if self.task else "", "chosen by name" if self.names else "")
-        return f"{len(self.run_pks)} of {self.n_all} runs: {', '.join(filter(None, parts))}"
+        return f"{len(self.run_pks)} of {counted(self.n_all, 'run')}: {', '.join(filter(None, parts))}"
 
     @property
     def document(self) -> dict[str, str | None]:

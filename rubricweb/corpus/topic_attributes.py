@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from grading.intrinsic_attributes import CATEGORIES, CATEGORY, HIGHEST, MEANINGS
 from rubricweb.accounts import roles
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, form_response, parse_id
 from rubricweb.corpus import attribute_jobs
 from rubricweb.corpus.access import collection_for
@@ -116,7 +116,7 @@ def topic_attributes(request: HtmxRequest, slug: str) -> HttpResponse:
     limits = LimitsForm(ExpectedCost.of(expected), request.POST or None)
     if request.method == "POST" and expected.cells and limits.is_valid():
         job = attribute_jobs.start(collection, form.writer, limits=limits.limits, by=request.user)
-        messages.success(request, f"Asking {job.llm} about {number(job.total)} topics.")
+        messages.success(request, f"Asking {job.llm} about {counted(job.total, 'topic')}.")
         return redirect("corpus:topic-attributes", slug)
     context |= {"price": expected, "limits": limits}
     return form_response(request, PAGE, context, part="attributes", status=422 if limits.is_bound else 200)

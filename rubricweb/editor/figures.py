@@ -11,6 +11,7 @@ from grading.item_lint import LintMark, coverage_marks, word_marks
 from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Ratings
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor.figures_form import GraderByKind
@@ -81,7 +82,7 @@ class ItemFigures:
     def title(self) -> str:
         """Return coverage and mean grade: "3 of 6 passages, mean grade 2.50"."""
         mean = "" if self.mean is None else f", mean grade {self.mean:z.2f}"
-        return f"{self.covered} of {self.passages} passages{mean}"
+        return f"{self.covered} of {counted(self.passages, 'passage')}{mean}"
 
     @property
     def is_graded(self) -> bool:

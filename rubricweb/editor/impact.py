@@ -89,7 +89,7 @@ class Impact:
         """Return one sentence to announce."""
         moving = "no run"
         if self.could_move:
-            moving = f"up to {number(len(self.could_move))} of {number(self.runs)} runs"
+            moving = f"up to {number(len(self.could_move))} of {counted(self.runs, 'run')}"
         graded = f"{counted(self.to_grade, 'passage')} to grade, {number(self.known)} already graded"
         return f"{graded}; {moving} could move."
 

@@ -23,6 +23,7 @@ from grading.formats.tables import DataTable, Value
 from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.support import is_label
 from grading.types import CONTRADICTS, FAILED, MISSING, Sentence
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus import convert
@@ -280,7 +281,7 @@ def lost_contradictions(answers: Iterable[AnswerLabels]) -> Iterator[str]:
         kept = Counter(citation["support"] for row in rows for citation in row["citations"])
         lost += labels[CONTRADICTS] - kept[CONTRADICTION]
     if lost:
-        yield f"{NO_WORD_FOR} {lost:,} citations: they are 0, as NIST has them"
+        yield f"{NO_WORD_FOR} {counted(lost, 'citation')}: they are 0, as NIST has them"
 
 
 FORMATS = {

@@ -14,6 +14,7 @@ from grading.statistics.mean_intervals import UNDEFINED, interval, resamples
 from grading.statistics.rank_correlation import Coefficient, resampled
 from grading.types import MISSING
 from rubricweb.banks.models import Bank
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.graders.rated_cells import graded_uids, sample, standing_on
 from rubricweb.grades.exemplars import NamedCell, exemplar_cells, without_exemplars
@@ -92,8 +93,8 @@ def stated(fitted: LabelMaps) -> str:
     'grades 0 to 5 become 0 0 1 1 3 4 (isotonic regression on 240 pairs of 25 topics, none on its own)'
     """
     labels = " ".join(map(str, fitted.usual))
-    basis = f"isotonic regression on {fitted.cells} pairs of {fitted.topics} topics, none on its own"
-    return f"grades 0 to 5 become {labels} ({basis})"
+    basis = f"{counted(fitted.cells, 'pair')} of {counted(fitted.topics, 'topic')}, none on its own"
+    return f"grades 0 to 5 become {labels} (isotonic regression on {basis})"
 
 
 def ordered(bank: Bank, config: GraderConfig, fitted: LabelMaps) -> str:
@@ -103,7 +104,8 @@ def ordered(bank: Bank, config: GraderConfig, fitted: LabelMaps) -> str:
         return f"order of runs: none to compare, as {MEASURE} on the rated pairs ties them"
     change, ends = compared.difference, compared.difference.interval
     spread = f" ({ends.low:z.2f} to {ends.high:z.2f})" if ends.is_defined else ""
-    runs = f"order of {compared.runs} runs by {MEASURE} on the rated pairs of {compared.topics} topics"
+    topics = counted(compared.topics, "topic")
+    runs = f"order of {counted(compared.runs, 'run')} by {MEASURE} on the rated pairs of {topics}"
     taus = f"{compared.plain:z.2f} by the highest grade, {compared.calibrated:z.2f} calibrated"
     return f"{runs}, tau with people's labels: {taus}; difference {change.value:z.2f}{spread}"
 

@@ -162,7 +162,8 @@ def _kappa(card: CalibrationCard) -> str:
         return ""
     ends = "" if kappa["low"] is None else f" ({kappa['low']:z.2f} to {kappa['high']:z.2f})"
     value = f"{kappa['value']:z.2f}{ends}"
-    return f"with a weighted kappa of {value} on {on['cells']} pairs of {on['topics']} topics"
+    basis = f"{counted(on['cells'], 'pair')} of {counted(on['topics'], 'topic')}"
+    return f"with a weighted kappa of {value} on {basis}"
 
 
 def hides_numbers(bank: Bank) -> bool:
@@ -193,7 +194,9 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
         raise TooFewCells("First rate your blind pairs: a card counts them.")
     chosen, is_random = standing_on(sample(bank, config))
     if len(chosen) < ENOUGH_CELLS:
-        raise TooFewCells(f"People and the grader rated {len(chosen)} pairs; a card needs {ENOUGH_CELLS}.")
+        raise TooFewCells(
+            f"People and the grader rated {counted(len(chosen), 'pair')}; a card needs {ENOUGH_CELLS}."
+        )
     card: CalibrationCard = CalibrationCard.objects.create(
         bank=bank,
         config=config,
@@ -202,7 +205,11 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
         by=by,
     )
     audit.record(
-        "grader calibrated", card, by=by, detail=f"{config}: {len(chosen)} pairs", collection=bank.collection
+        "grader calibrated",
+        card,
+        by=by,
+        detail=f"{config}: {counted(len(chosen), 'pair')}",
+        collection=bank.collection,
     )
     return card
 

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 
 from grading.graders import registry
 from rubricweb.accounts import roles
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest
 from rubricweb.corpus.access import collection_for
@@ -111,7 +112,7 @@ def default_form(collection: Collection, submitted: Any = None) -> DefaultGrader
     form = DefaultGraderForm(
         submitted, initial={"default_grader": rows[0].config.fingerprint if rows else ""}
     )
-    choices = [(row.config.fingerprint, f"{row.config} ({row.grades:,} grades)") for row in rows]
+    choices = [(row.config.fingerprint, f"{row.config} ({counted(row.grades, 'grade')})") for row in rows]
     offer_choices(form, "default_grader", choices)
     return form
 
@@ -127,7 +128,7 @@ def _label(row: GraderRow) -> str:
     backend = registry.BACKENDS.get(row.config.backend)
     here = backend.label if backend else "not here now"
     whence = "from a file" if row.config.backend == registry.IMPORTED else here
-    return f"{row.config} ({whence}, {row.grades:,} answers)"
+    return f"{row.config} ({whence}, {counted(row.grades, 'answer')})"
 
 
 def replies_form(collection: Collection, submitted: Any = None) -> RepliesForm:

@@ -13,9 +13,8 @@ from django.views.decorators.http import require_http_methods
 
 from grading.support import LONGEST_REPLY, JudgedCitations
 from rubricweb.accounts import roles
-from rubricweb.core.formatting import number
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import Context, HtmxRequest, form_response
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import WriterForm, longest_reply_field
@@ -26,6 +25,7 @@ from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
 from rubricweb.support import actions
 from rubricweb.support.actions import Asking, NothingToAsk
+from rubricweb.support.board_page import job_context, job_of, retried, retry_form, started
 from rubricweb.support.kind import LISTING, price
 from rubricweb.support.rationales import (
     MOST_SAMPLED,
@@ -99,8 +99,23 @@ def check_rationales(request: HtmxRequest, slug: str) -> HttpResponse:
             job = actions.start(collection, form.asking, limits=limits.limits, by=request.user)
         except NothingToAsk:
             messages.info(request, "This model has labelled all of these claims.")
-        else:
-            messages.success(request, f"Asking {job.judge.llm} about {number(job.total)} claims.")
-        return redirect(f"{reverse('graders:graders', args=[slug])}#rationales")
+            return redirect(f"{reverse('graders:graders', args=[slug])}#rationales")
+        return started(request, job)
     preview = {"price": expected, "limits": limits, "workers": monitor.workers()}
     return form_response(request, PAGE, {**context, **preview}, status=422 if limits.is_bound else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rationale_job(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
+    """Show how far a check of rationales is; POST asks again about every claim whose label failed."""
+    needed = roles.TO_ORGANIZE if request.method == "POST" else roles.TO_SEE_RUNS
+    job = job_of(request, slug, job_id, needed=needed, grader__isnull=False)
+    context = job_context(request, job)
+    if request.method == "POST":
+        form = retry_form(request, job)
+        if form.is_valid():
+            return retried(request, job, form)
+        context["retry_form"] = form
+    response = page_or_part(request, "graders/rationale_job.html", context, part="job")
+    response.status_code = 422 if request.method == "POST" else 200
+    return response

@@ -15,6 +15,7 @@ urlpatterns = [
     path("<slug:slug>/graders/panels/form/", graders.form_new_panel, name="panel-form"),
     path("<slug:slug>/graders/panels/<int:panel_id>/combine/", panels.combine, name="panel-combine"),
     path("<slug:slug>/graders/rationales/", rationales.check_rationales, name="check-rationales"),
+    path("<slug:slug>/graders/rationales/<int:job_id>/", rationales.rationale_job, name="rationale-job"),
     path("<slug:slug>/graders/calibration/make/", calibration.make, name="calibrate"),
     path("<slug:slug>/graders/calibration/<int:card_id>/file/", calibration.card_file, name="card-file"),
     path("<slug:slug>/graders/calibration/<int:card_id>/badge/", calibration.badge, name="badge"),

@@ -24,6 +24,7 @@ from grading import types
 from grading.errors import BadOption, GraderUnavailable
 from grading.graders import GraderSpec
 from grading.graders.backend_options import Value
+from grading.graders.cutting import longest_start
 from grading.graders.exemplars import (
     EXEMPLAR_EVENTS,
     EXEMPLAR_SEED,
@@ -38,10 +39,10 @@ from grading.graders.exemplars import (
     option_of,
     slots_of,
 )
-from grading.graders.hf_batches import longest_start
 from grading.prompts.chat import exemplar_block
 from grading.types import MISSING, ItemKind
 from rubricweb.banks.models import Item
+from rubricweb.core.models import copied_uid
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import panels, visibility
@@ -53,6 +54,8 @@ from rubricweb.grades.models import Grade, GraderConfig
 CHANGED = (
     "An exemplar of this grader is not here any more as people rated it: choose others, by exemplar_seed."
 )
+MOST_COPIES = 5
+"""Of copies of copies: in how many a rating is looked for."""
 NamedCell = tuple[str, str, str]
 """Query id, id of the wording and doc id of a cell: the same in a restored copy."""
 
@@ -147,24 +150,38 @@ def _latest(collection: Collection) -> Iterable[_Event]:
     return {(event.revision, event.passage, event.by): event for event in events}.values()
 
 
+def _names_by_uid(names: Names) -> dict[UUID, str]:
+    """Return the ratings that stand for the names: where one was deleted, that of a restored copy."""
+    left = {UUID(name): name for slots in names.values() for slot in slots for name in slot}
+    stand_for: dict[UUID, str] = {}
+    for _ in range(MOST_COPIES):
+        here = HumanGrade.objects.filter(uid__in=list(left), rating__isnull=False)
+        stand_for |= {uid: left.pop(uid) for uid in here.values_list("uid", flat=True)}
+        if not left:
+            break
+        left = {copied_uid(uid): name for uid, name in left.items()}
+    return stand_for
+
+
 def _rows(names: Names) -> QuerySet[HumanGrade]:
-    ids = [UUID(name) for slots in names.values() for slot in slots for name in slot]
-    return HumanGrade.objects.filter(uid__in=ids, rating__isnull=False)
+    return HumanGrade.objects.filter(uid__in=list(_names_by_uid(names)))
 
 
 def _read(names: Names) -> dict[str, types.Exemplar]:
     """Return what a prompt has of each name; a rating that is not here is left out."""
     kind_of = {name: kind for kind, slots in names.items() for slot in slots for name in slot}
+    name_of = _names_by_uid(names)
+    rows = HumanGrade.objects.filter(uid__in=list(name_of))
     return {
-        str(row.uid): types.Exemplar(
-            kind_of[str(row.uid)],
+        name_of[row.uid]: types.Exemplar(
+            kind_of[name_of[row.uid]],
             row.topic.query_id,
             row.revision.text,
             row.passage.doc_id,
             longest_start(row.passage.text, lambda start: len(start) <= LONGEST_PASSAGE),
             row.rating or 0,
         )
-        for row in _rows(names).select_related("topic", "revision", "passage")
+        for row in rows.select_related("topic", "revision", "passage")
     }
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import UnknownPrompt
+from grading.in_context import seen_of
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.banks.models import DIRECT_UID, Item
@@ -22,8 +23,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions, configs, visibility
 from rubricweb.grades.engine import chunks, monitor, progress, stages
 from rubricweb.grades.engine.missing import answers_for
-from rubricweb.grades.engine.price import price_of_cell
-from rubricweb.grades.engine.progress import GRADING, measured_rate
+from rubricweb.grades.engine.price import price_of_cell, rates_of_again
+from rubricweb.grades.engine.progress import GRADING
 from rubricweb.grades.missing import after, back_to, missing_context, scope_of
 from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
 from rubricweb.grades.replies import RawReply, raw_replies
@@ -93,12 +94,12 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Mo
         bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
     )
     items = {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
-    rate, replies = measured_rate(job.config), raw_replies(rows)
+    rates, replies = rates_of_again(job.collection, job.config), raw_replies(rows)
     page.object_list = [
         ModelCall(
             row,
             items.get(row.revision_id),
-            price_of_cell(row, rate=rate),
+            price_of_cell(row, rates),
             _prompt(row, items),
             replies[row.pk],
         )
@@ -119,7 +120,7 @@ def _prompt(grade: Grade, items: dict[int, Item]) -> str:
     answer = answers_for(grade.config, *([pk] for pk in cell)).get(cell)
     pair = chunks.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items), answer)
     whole, cut = chunks.with_call(grade, pair), grade.context_chars
-    return prompt.render(whole, None if cut is None else pair.passage.text[:cut]) if whole else ""
+    return prompt.render(whole, None if cut is None else seen_of(pair.passage.text, cut)) if whole else ""
 
 
 def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus import access, pools, topic_pools
@@ -93,9 +93,11 @@ class PoolForm(forms.Form):
     )
 
     def __init__(self, collection: Collection, query: Mapping[str, Any] | None) -> None:
-        rule = stored_rule(collection) or PoolRule(TYPICAL)
+        stored = stored_rule(collection)
+        rule = stored or PoolRule(TYPICAL)
         initial = {"depth": rule.depth, "runs": rule.runs, **rule.by_type}
-        super().__init__(query, initial=initial, auto_id="pool-%s")
+        usual = None if stored else {"depth": rule.depth}
+        super().__init__(usual if query is None else query, initial=initial, auto_id="pool-%s")
         tags = collection.runs.accepted().values_list("run_tag", flat=True)
         self.fields["runs"].choices = [(tag, tag) for tag in tags]  # type: ignore[attr-defined]
 
@@ -109,15 +111,17 @@ class PoolForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def pool(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Preview the pool of the address; POST builds it."""
+    """Preview the pool of the address, at first the usual one; POST builds it, and what it takes follows."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     query = request.POST if request.method == "POST" else request.GET
     form = PoolForm(collection, query if "depth" in query or request.method == "POST" else None)
     is_valid = form.is_bound and form.is_valid()
     if is_valid and request.method == "POST":
         plan = apply_pool(collection, form.rule, by=request.user)
-        messages.success(request, f"Pooled: {number(plan.added)} passages added. Later runs extend the pool.")
-        return redirect("grades:pool", slug)
+        messages.success(
+            request, f"Pooled: {counted(plan.added, 'passage')} added. Later runs extend the pool."
+        )
+        return redirect("grades:missing" if plan.added else "grades:pool", slug)
     preview = preview_pool(collection, form.rule, monitor.workers().beats) if is_valid else None
     context = {"collection": collection, "form": form, "preview": preview}
     context["stored"] = stored_rule(collection)

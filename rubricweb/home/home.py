@@ -21,6 +21,7 @@ from rubricweb.accounts.invitations import invitations_for
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
@@ -332,7 +333,7 @@ def _first_runs(collection: Collection) -> Context:
     plot = dot_rows(
         rows,
         name="first-runs",
-        sentence=f"The first {len(rows)} runs",
+        sentence=f"The first {counted(len(rows), 'run')}",
         axis=provenance.measure_name(form.spec),
     )
     return {"first_runs": plot, "headline": sentence, "n_further": len(first_board.rows) - len(rows)}

@@ -13,6 +13,7 @@ from grading.errors import BadFormat, Unclear
 from grading.formats import registry
 from grading.formats.base import Format
 from grading.formats.reading import lines
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.import_collection import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
@@ -120,7 +121,9 @@ def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
     }
     notes = list(summary.notes)
     if summary.reordered:
-        runs = ", ".join(f"{run_tag} ({topics} topics)" for run_tag, topics in summary.reordered.items())
+        runs = ", ".join(
+            f"{run_tag} ({counted(topics, 'topic')})" for run_tag, topics in summary.reordered.items()
+        )
         notes.append(f"trec_eval 9's order (by score, then passage id) is not that of the ranks in {runs}")
     return {"counts": counts, "notes": notes}
 

@@ -21,6 +21,7 @@ from grading.graders import registry
 from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.replies import NoReply, of_text
 from rubricweb.core import audit, events
+from rubricweb.core.formatting import counted
 from rubricweb.core.servers import model_server
 from rubricweb.jobs import counters, leases, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping, kind_of_job
@@ -81,7 +82,7 @@ class Limits:
     def text(self) -> str:
         """Return the limits for people: "4 calls, $2.50"."""
         money = "" if self.dollars is None else f", ${self.dollars:,.2f}"
-        return f"{self.calls:,} calls{money}"
+        return f"{counted(self.calls, 'call')}{money}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted, number
 from rubricweb.jobs.models import Job, Task
 from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
 
@@ -30,8 +30,8 @@ class Listing:
 
     kind: str
     """Name in addresses."""
-    units: str | Callable[[Any], str]
-    """Plural noun for the units of its chunks, "topics", or of a job's where they differ."""
+    unit: str | Callable[[Any], str]
+    """Noun for one unit of its chunks, "topic", or of a job's where they differ."""
     jobs: Callable[[int], QuerySet[Any]]
     """The jobs of the collection with this key, latest first, with what `name` and `address` read."""
     name: Callable[[Any], str]
@@ -121,7 +121,7 @@ class JobLine:
     total: int = 0
     """Units of work; 0 where they are not counted."""
     failed: int = 0
-    units: str = ""
+    unit: str = ""
     share: float = 0
     """Share done, from 0 to 1, including work that `total` does not count."""
     remaining: Range | None = None
@@ -254,7 +254,7 @@ def _line_of_task(listing: TaskListing, task: Any, wait: Wait | None) -> JobLine
 def _line_of_job(row: ListedJob) -> JobLine:
     listing, job, progress = row.listing, row.job, row.progress
     counts = job.calls and listing.shows_calls(job)
-    calls = f"{number(job.calls)} of at most {number(job.most_calls)} calls" if counts else ""
+    calls = f"{number(job.calls)} of at most {counted(job.most_calls, 'call')}" if counts else ""
     idle = "pause" if job.is_paused else "resume"
     acts = [] if job.has_ended else [act for act in WORDS if act in listing.acts and act != idle]
     return JobLine(
@@ -268,7 +268,7 @@ def _line_of_job(row: ListedJob) -> JobLine:
         done=progress.done,
         total=job.total,
         failed=progress.failed,
-        units=listing.units if isinstance(listing.units, str) else listing.units(job),
+        unit=listing.unit if isinstance(listing.unit, str) else listing.unit(job),
         share=progress.done / job.total if job.total else 0,
         remaining=progress.remaining,
         ended_at=job.ended_at,

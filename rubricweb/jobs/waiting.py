@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted, number
 from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.kinds import Kind, kind_of, kind_of_job, usual_name
 from rubricweb.jobs.models import Chunk, Job, LeasedWork
@@ -83,7 +83,7 @@ class Wait:
         time = f"{self.time} left" if self.seconds is not None else self.time
         if not self.total:
             return time
-        return f"{number(self.done)} of at most {number(self.total)} tokens, {time}"
+        return f"{number(self.done)} of at most {counted(self.total, 'token')}, {time}"
 
 
 @dataclass(frozen=True, slots=True)

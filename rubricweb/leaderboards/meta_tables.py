@@ -19,6 +19,7 @@ from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.statistics.rank_correlation import VOID_NAMES, Coefficient, Correlation
 from grading.statistics.rank_intervals import Standing
 from rubricweb import __version__
+from rubricweb.core.formatting import counted
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.lookup import grader_name
 from rubricweb.leaderboards.meta import (
@@ -277,7 +278,8 @@ def _title(cell: CorrelationCell, coefficient: Coefficient, standing: Standing |
         return NO_MEANING
     if value.value is None or standing is None:
         return f"void: {value.reason}"
-    return f"over {value.n} runs; 95 % interval {span(cell.interval(coefficient))}{_behind_best(standing)}"
+    interval = f"95 % interval {span(cell.interval(coefficient))}"
+    return f"over {counted(value.n, 'run')}; {interval}{_behind_best(standing)}"
 
 
 def _behind_best(standing: Standing) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb import plots as svg
+from rubricweb.core.formatting import counted
 from rubricweb.plots import Plot, Point, Scale, nice_ticks, tick_label
 from rubricweb.plots.cells import EQUAL, DotRow, differences, dot_rows
 
@@ -105,7 +106,7 @@ def scatter(pairs: Sequence[tuple[str, float, float]], first: Sequence[str], axe
     farthest = max(range(len(pairs)), key=off.__getitem__)
     named = {*first[:NAMED], *([pairs[farthest][0]] if off[farthest] >= LABELLED_FROM else [])}
     points = [Point(name, x, y, is_named=name in named) for name, x, y in pairs]
-    sentence = f"{len(pairs)} runs: {axes[1]} against {axes[0]}"
+    sentence = f"{counted(len(pairs), 'run')}: {axes[1]} against {axes[0]}"
     return svg.scatter(points, name="agreement", sentence=sentence, axes=axes, is_equal=False)
 
 

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from grading.formats.tables import Value, from_mappings, tex, tsv_lines
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.templatetags.core import percent
 from rubricweb.corpus import access
@@ -103,12 +104,12 @@ def page_context(public: PublicBoard, document: Document, address: str, sort: st
 
 def _facts(public: PublicBoard, document: Document) -> str:
     """Return how much the board is made of and who graded it, in words."""
-    runs = f"{len(document['rows'])} runs{' with pseudonyms' if public.is_anonymous else ''}"
+    runs = f"{counted(len(document['rows']), 'run')}{' with pseudonyms' if public.is_anonymous else ''}"
     if "graded_by" not in document:
         return runs
     checked, cells = document["checked"]
     by_people = f"; {percent(checked / cells)} checked by people" if cells else ""
-    size = f"{document['n_topics']} topics, {document['n_items']} questions and nuggets"
+    size = f"{counted(document['n_topics'], 'topic')}, {document['n_items']} questions and nuggets"
     return f"{runs}, {size} · {document['graded_by']}{by_people}"
 
 

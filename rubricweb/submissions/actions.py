@@ -205,7 +205,7 @@ def _begin_check(submission: Submission) -> Submission:
 def _is_small(submission: Submission) -> bool:
     if submission.size > IN_REQUEST_BYTES:
         return False
-    with files.path_of(submission).open("rb") as stream:
+    with submission.path.open("rb") as stream:
         return not stream.read(2).startswith(_PACKED)
 
 

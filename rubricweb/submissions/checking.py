@@ -119,7 +119,7 @@ def check(lease: leases.Lease[Submission]) -> None:
     """End the work with a run, or with what is wrong and nothing imported."""
     submission = lease.work
     try:
-        with files.unpacked(files.path_of(submission), name=submission.name) as path:
+        with files.unpacked(submission.path, name=submission.name) as path:
             report = report_on(submission, path)
             if not report.errors:
                 _take(lease, report, path)

@@ -37,15 +37,6 @@ OWN_CATEGORIES = {
 MEANINGS = rules.CATEGORIES | OWN_CATEGORIES
 
 
-def path_of(submission: Submission) -> Path:
-    """Return each file has a folder of its own, named by its key, so that no name leads anywhere."""
-    return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / staging.file_name(submission.name)
-
-
-def is_here(submission: Submission) -> bool:
-    return path_of(submission).is_file()
-
-
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """A file that belongs to no submission yet."""
@@ -72,14 +63,14 @@ def incoming(name: str, chunks: Iterable[bytes]) -> Iterator[Incoming]:
 
 def keep(submission: Submission, file: Incoming) -> None:
     """Have the file be that of the submission, whose name is the file's."""
-    path = path_of(submission)
+    path = submission.path
     path.parent.mkdir(parents=True, exist_ok=True)
     file.path.replace(path)
 
 
 def remove(submission: Submission) -> None:
     """Delete the file; its row stays."""
-    shutil.rmtree(path_of(submission).parent, ignore_errors=True)
+    shutil.rmtree(submission.path.parent, ignore_errors=True)
 
 
 @contextmanager

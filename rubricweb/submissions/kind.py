@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rubricweb.core import events
 from rubricweb.jobs import kinds, leases
-from rubricweb.submissions import files
 from rubricweb.submissions.models import Submission
 
 
@@ -19,7 +18,7 @@ class SubmissionKind(kinds.TaskKind[Submission]):
         """Check the file; what the rules refuse is a result, other errors are tried again."""
         from rubricweb.submissions import checking  # readers, rules and imports: for workers only
 
-        if not files.is_here(lease.work):
+        if not lease.work.has_file:
             raise kinds.CannotRun(
                 "The submitted file is not on the worker's machine: "
                 "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.corpus.models import Collection, Response, Run
+from rubricweb.imports import staging
 from rubricweb.jobs.models import Task
 
 if TYPE_CHECKING:
@@ -149,7 +151,7 @@ class Submission(Task):
     digest = models.CharField(max_length=64, blank=True)
     """SHA-256 of the bytes, in hexadecimal."""
     is_kept = models.BooleanField(default=True)
-    """Whether the file is still there; that of a refused draft goes when the next one comes, or with
+    """Whether the file was not deleted; that of a refused draft goes when the next one comes, or with
     `actions.forget_refused`.
     """
     received_at = models.DateTimeField()
@@ -193,6 +195,16 @@ class Submission(Task):
 
     def get_absolute_url(self) -> str:
         return reverse("submissions:submission", args=[self.call.collection.slug, self.pk])
+
+    @property
+    def path(self) -> Path:
+        """Return where its file lies: a folder named by its key, so that no name leads anywhere."""
+        return Path(settings.DATA_DIR) / "submissions" / str(self.pk) / staging.file_name(self.name)
+
+    @property
+    def has_file(self) -> bool:
+        """Return whether this machine has the file; an archive, for one, has none."""
+        return self.is_kept and self.path.is_file()
 
     @property
     def is_late(self) -> bool:

@@ -199,10 +199,9 @@ def _report(place: access.Desk, row: Submission, reject_form: RejectForm | None 
 def file(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponseBase:
     """Download the file, byte for byte as it was sent."""
     _, row = access.submission_for(request.user, slug, submission_id)
-    if not row.is_kept or not files.is_here(row):
+    if not row.has_file:
         raise Http404("The file is no longer stored.")
-    path = files.path_of(row)
-    return FileResponse(path.open("rb"), as_attachment=True, filename=path.name)
+    return FileResponse(row.path.open("rb"), as_attachment=True, filename=row.path.name)
 
 
 @require_POST

@@ -18,6 +18,7 @@ from grading.support import (
 )
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.limits import Limits, begin
 from rubricweb.support import labels, rationales
@@ -79,9 +80,9 @@ def failed_of(job: SupportJob) -> list[Citation]:
     return labels.failed(job.collection, job.judge)
 
 
-def units_of(job: SupportJob) -> str:
-    """Return what its units of work are called."""
-    return "claims" if job.grader_id else "citations"
+def unit_of(job: SupportJob) -> str:
+    """Return what a unit of its work is called."""
+    return "claim" if job.grader_id else "citation"
 
 
 def sampled_of(job: SupportJob) -> SampledRationales | None:
@@ -119,7 +120,7 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
     chunks = [SupportChunk(topic_id=topic_id, size=size) for topic_id, size in by_topic.items()]
     begin(job, chunks, limits)
     audit.record(
-        "support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} {units_of(job)}"
+        "support asked of a model", collection, by=by, detail=f"{job}: {counted(job.total, unit_of(job))}"
     )
     return job
 

@@ -19,7 +19,7 @@ from grading.arrays import undefined_last
 from grading.statistics.mean_intervals import mean_intervals
 from grading.support import JudgedCitations
 from grading.support.scores import UNKNOWN, SupportRule, SupportScore, support_score
-from rubricweb.core.formatting import rank_span
+from rubricweb.core.formatting import counted, rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice, run_names
 from rubricweb.grades.scoring import RankIntervals, rank_intervals
@@ -218,7 +218,7 @@ def _ahead(name: str, ranked: RankIntervals | None, tags: Sequence[str]) -> str:
         return ""
     name = IN_ORDER.get(name, name.capitalize())
     if not ranked.can_tell:
-        return f"{name}: with {ranked.topics} topics no run can be clearly ahead."
+        return f"{name}: with {counted(ranked.topics, 'topic')} no run can be clearly ahead."
     first = [tags[run] for run in ranked.order.first]
     more = int(ranked.order.not_behind_first.sum()) - len(first)
     if len(first) > 1:

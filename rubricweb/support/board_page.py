@@ -17,7 +17,7 @@ from grading.support import LONGEST_REPLY, JudgedCitations, again_id
 from grading.support.scores import SupportRule
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID, Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -31,7 +31,7 @@ from rubricweb.jobs.progress import progress_of
 from rubricweb.plots import Picture
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
-from rubricweb.support.actions import Asking, NothingToAsk, failed_of, units_of
+from rubricweb.support.actions import Asking, NothingToAsk, failed_of, unit_of
 from rubricweb.support.agreement import agreement, repeated
 from rubricweb.support.board import CONTRADICTED, RULES, Counting, Mean, SupportBoard, column_names
 from rubricweb.support.board import board as board_of
@@ -190,7 +190,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show runs by the labels of one model or of people; `job` in the address opens a job beside them."""
     collection = collection_for(request.user, slug)
     job_id = request.GET.get("job", "")
-    opened = job_of(request, slug, int(job_id)) if job_id.isdecimal() else None
+    opened = job_of(request, slug, int(job_id), grader=None) if job_id.isdecimal() else None
     if opened and request.htmx.target == "job":
         return page_or_part(request, PAGE, job_context(request, opened), part="job")
     context = board_context(request, collection, request.GET)
@@ -237,9 +237,11 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
     }
 
 
-def job_of(request: HtmxRequest, slug: str, job_id: int, *, needed: Role = roles.TO_SEE_RUNS) -> SupportJob:
+def job_of(
+    request: HtmxRequest, slug: str, job_id: int, *, needed: Role = roles.TO_SEE_RUNS, **among: object
+) -> SupportJob:
     collection = collection_for(request.user, slug, needed=needed)
-    jobs = SupportJob.objects.select_related("judge__collection", "grader", "by")
+    jobs = SupportJob.objects.select_related("judge__collection", "grader", "by").filter(**among)
     return get_object_or_404(jobs, pk=job_id, judge__collection=collection)
 
 
@@ -253,7 +255,7 @@ def job_context(request: HtmxRequest, job: SupportJob) -> dict[str, object]:
         "collection": collection,
         "row": ListedJob(LISTING, job, progress_of([job], measured_rate)[0]),
         "again_id": again_id(job.judge.prompt_id),
-        "units": units_of(job),
+        "unit": unit_of(job),
         "left": len(left),
         "failures": rows[:SHOWN_FAILURES],
         "may_organize": may_organize,
@@ -263,6 +265,11 @@ def job_context(request: HtmxRequest, job: SupportJob) -> dict[str, object]:
     elif may_organize and left:
         context["retry_price"] = expected = price_of_retry(job)
         context["retry_form"] = LimitsForm(ExpectedCost.of(expected))
+        context["retry_address"] = (
+            job.get_absolute_url()
+            if job.grader_id
+            else reverse("support:retry", args=[collection.slug, job.pk])
+        )
     return context
 
 
@@ -302,7 +309,7 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
             for mean, run_tag, run_id in sorted(means, key=lambda scored: best_first * scored[0].value)
         ]
         if rows:
-            sentence, axis = f"{title} of {len(rows)} runs", title.lower()
+            sentence, axis = f"{title} of {counted(len(rows), 'run')}", title.lower()
             plot = dot_rows(rows, name=name, sentence=sentence, axis=axis, names=NAMES_WIDTH)
             pictures.append(Picture(name, title, subtitle, plot))
     return pictures
@@ -336,9 +343,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     expected = price(collection, form.asking)
     limits = LimitsForm(ExpectedCost.of(expected), request.POST or None)
     if request.method == "POST" and expected.cells and limits.is_valid():
-        return _started(
-            request, actions.start(collection, form.asking, limits=limits.limits, by=request.user)
-        )
+        return started(request, actions.start(collection, form.asking, limits=limits.limits, by=request.user))
     context |= {"price": expected, "limits": limits, "workers": monitor.workers()}
     return form_response(request, PAGE, context, part="ask", status=422 if limits.is_bound else 200)
 
@@ -346,18 +351,27 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_POST
 def retry(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
     """Ask the model again about every citation whose label failed."""
-    job = job_of(request, slug, job_id, needed=roles.TO_ORGANIZE)
-    form = LimitsForm(ExpectedCost.of(price_of_retry(job)), request.POST)
-    if not form.is_valid():
-        context = board_context(request, job.judge.collection, request.GET) | job_context(request, job)
-        return form_response(request, PAGE, context | {"retry_form": form}, part="job", status=422)
+    job = job_of(request, slug, job_id, needed=roles.TO_ORGANIZE, grader=None)
+    form = retry_form(request, job)
+    if form.is_valid():
+        return retried(request, job, form)
+    context = board_context(request, job.collection, request.GET) | job_context(request, job)
+    return form_response(request, PAGE, context | {"retry_form": form}, part="job", status=422)
+
+
+def retry_form(request: HtmxRequest, job: SupportJob) -> LimitsForm:
+    return LimitsForm(ExpectedCost.of(price_of_retry(job)), request.POST)
+
+
+def retried(request: HtmxRequest, job: SupportJob, form: LimitsForm) -> HttpResponse:
+    """Ask again within the valid limits."""
     try:
-        return _started(request, actions.retry_failed(job, limits=form.limits, by=request.user))
+        return started(request, actions.retry_failed(job, limits=form.limits, by=request.user))
     except NothingToAsk:
         messages.info(request, "No label of this model has failed.")
         return redirect(job)
 
 
-def _started(request: HtmxRequest, job: SupportJob) -> HttpResponse:
-    messages.success(request, f"Asking {job.judge.llm} about {number(job.total)} {units_of(job)}.")
-    return redirect("support:board", job.judge.collection.slug)
+def started(request: HtmxRequest, job: SupportJob) -> HttpResponse:
+    messages.success(request, f"Asking {job.judge.llm} about {counted(job.total, unit_of(job))}.")
+    return redirect(job.page)

@@ -27,7 +27,7 @@ from rubricweb.jobs.limits import (
 )
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.support.actions import Asking, failed_of, judge_for, left_to_ask, sampled_of, units_of
+from rubricweb.support.actions import Asking, failed_of, judge_for, left_to_ask, sampled_of, unit_of
 from rubricweb.support.labels import Citation, citation_of, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
 from rubricweb.support.rationales import texts_of_claims
@@ -210,7 +210,7 @@ def _does(job: SupportJob) -> str:
 
 LISTING = Listing(
     kind="support",
-    units=units_of,
+    unit=unit_of,
     jobs=_jobs,
     name=_name,
     does=_does,

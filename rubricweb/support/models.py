@@ -191,8 +191,17 @@ class SupportJob(LimitedJob):
         return f"{work} by {self.judge}{', failed labels again' if self.is_retry else ''}"
 
     def get_absolute_url(self) -> str:
-        """Return the address of the page of support with this job opened on it."""
-        return f"{reverse('support:board', args=[self.judge.collection.slug])}?job={self.pk}#job"
+        """Return the address of its details: opened on Support, or of the check of rationales."""
+        if self.grader_id:
+            return reverse("graders:rationale-job", args=[self.collection.slug, self.pk])
+        return f"{self.page}?job={self.pk}#job"
+
+    @property
+    def page(self) -> str:
+        """Return the address of the page with its results."""
+        if self.grader_id:
+            return f"{reverse('graders:graders', args=[self.collection.slug])}#rationales"
+        return reverse("support:board", args=[self.collection.slug])
 
     @property
     def collection(self) -> Collection:

@@ -10,6 +10,7 @@ from django.db import transaction
 from grading.systems.pipeline import SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.prompts import options_of_writer
 from rubricweb.jobs import steering
@@ -46,7 +47,9 @@ def start(
     run = _new_run(collection, run_tag, spec)
     job = SystemJob(collection=collection, run=run, spec=spec_as_json(spec), by=by)
     begin(job, [SystemChunk(topic=topic, size=1) for topic in topics], limits)
-    audit.record("run being made", run, by=by, detail=f"{run_tag}: {spec.method}, {len(topics)} topics")
+    audit.record(
+        "run being made", run, by=by, detail=f"{run_tag}: {spec.method}, {counted(len(topics), 'topic')}"
+    )
     return job
 
 

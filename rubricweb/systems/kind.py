@@ -228,7 +228,7 @@ def _address(job: SystemJob) -> str:
 
 LISTING = Listing(
     kind="runs",
-    units="topics",
+    unit="topic",
     jobs=_jobs,
     name=lambda job: f"Make run {job.run.run_tag}",
     does=lambda job: job.system.method,

@@ -68,7 +68,8 @@ class Evidence {
   }
 }
 
-// A digit or a click answers a question and goes on, the last one votes; arrows only move among the choices.
+// A digit or a click answers a question and goes on, after the last one to the button; arrows only move among the
+// choices. None votes at once: a vote shows the names, which no undo hides again.
 class Ballot {
   #form;
   #key = "";
@@ -84,8 +85,7 @@ class Ballot {
   #goOn() {
     if (/^Arrow/.test(this.#key)) return;
     const open = [...this.#form.querySelectorAll("fieldset")].find((one) => !one.querySelector(":checked"));
-    if (open) open.focus();
-    else this.#form.requestSubmit(this.#form.querySelector("button"));
+    (open ?? this.#form.querySelector("button")).focus();
   }
 }
 

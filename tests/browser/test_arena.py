@@ -42,6 +42,14 @@ def test_a_battle_by_keys(page):
     page.keyboard.press("1")
     expect(page.get_by_role("group", name="Whose citations hold?")).to_be_focused()
     page.keyboard.press("4")
+    vote = page.get_by_role("button", name="Vote Enter")
+    expect(vote).to_be_focused()
+    page.keyboard.press("z")
+    expect(page.locator("#ballot :checked")).to_have_count(0)
+    expect(page.get_by_text("Names are hidden until you have voted", exact=True)).to_be_visible()
+    assert not Vote.objects.exists(), "a slip at the last verdict shows no name"
+    for key in ("1", "4", "Enter"):
+        page.keyboard.press(key)
     expect(page.get_by_text("Voted, pseudonyms shown")).to_be_visible()
     battle = Battle.objects.get()
     assert list(battle.votes.values_list("answer", "evidence", "is_blind")) == [("left", "both_bad", True)]
@@ -58,6 +66,7 @@ def test_the_next_pair_comes_into_the_page_and_takes_the_keys(page):
         expect(page.get_by_text("Names are hidden until you have voted", exact=True)).to_be_visible()
         page.keyboard.press("1")
         page.keyboard.press("2")
+        page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Next pair Enter")).to_be_focused()
         page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="You have seen every pair")).to_be_visible()
@@ -91,7 +100,7 @@ def test_accessible(inspector_of, places, answers):
     expect(inspector.page.locator("#ballot")).to_be_visible()
     inspector.page.locator("a.cite").first.focus()
     inspector.inspect("battle")
-    for key in ("1", "2"):
+    for key in ("1", "2", "Enter"):
         inspector.page.keyboard.press(key)
     expect(inspector.page.get_by_text("Voted, names shown")).to_be_visible()
     inspector.inspect("battle, voted")

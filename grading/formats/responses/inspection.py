@@ -26,7 +26,7 @@ from grading.formats.responses.citations import (
     dialect_of,
     sentences_key,
 )
-from grading.graders.hf_batches import sentence_breaks
+from grading.graders.cutting import sentence_breaks
 from grading.types import Citation, Response, Sentence
 
 SHAPE = (

@@ -39,6 +39,7 @@ class CallSerializer(serializers.Serializer[Call]):
     time_zone = serializers.CharField()
     runs_per_team = serializers.IntegerField(allow_null=True, help_text="Null for any number.")
     asks_priority = serializers.BooleanField()
+    shows_scores = serializers.BooleanField(help_text="Whether each team sees the scores of its own runs.")
     text = serializers.CharField()
     rules = serializers.JSONField()
     version = serializers.IntegerField()
@@ -206,10 +207,10 @@ class SubmissionFile(OfDesk):
     def get(self, request: Request, slug: str, submission_id: int) -> HttpResponseBase:
         """Download a submitted file."""
         row = _submission(self, submission_id)
-        if not row.is_kept or not files.is_here(row):
+        if not row.has_file:
             raise Http404("The file is no longer stored.")
-        path = files.path_of(row)
-        return FileResponse(path.open("rb"), content_type="application/octet-stream", filename=path.name)
+        path, content_type = row.path, "application/octet-stream"
+        return FileResponse(path.open("rb"), content_type=content_type, filename=path.name)
 
 
 class SubmissionState(OfDesk):

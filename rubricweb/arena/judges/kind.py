@@ -151,7 +151,7 @@ def _jobs(collection_id: int) -> QuerySet[JudgeJob]:
 
 LISTING = Listing(
     kind="votes",
-    units="pairs",
+    unit="pair",
     jobs=_jobs,
     name=lambda job: f"Ask {job.llm} for votes",
     does=lambda job: job.get_pairs_display(),

@@ -23,13 +23,13 @@ from grading.statistics.vote_variance import Explained, Share
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions
 from rubricweb.arena.actions import JudgeRequest, NothingToJudge
-from rubricweb.arena.answers import CountedVote, counted_votes
+from rubricweb.arena.answers import CountedVote, counted_votes, paired_topics, stored_answers
 from rubricweb.arena.board import BoardRow, VoteBoard, vote_board
 from rubricweb.arena.judges.kind import LISTING, price, price_of_job
 from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.arena.rubric import coverages, explained_by, places_of, scored_votes, scores_of
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -218,7 +218,7 @@ def _start(
     except NothingToJudge as refusal:
         messages.info(request, str(refusal))
         return redirect(to)
-    messages.success(request, f"Asking {job.llm} about {number(job.total)} pairs, each in both orders.")
+    messages.success(request, f"Asking {job.llm} about {counted(job.total, 'pair')}, each in both orders.")
     return redirect(LISTING.address(job))
 
 
@@ -233,6 +233,7 @@ def _page_context(request: HtmxRequest, collection: Collection) -> dict[str, obj
         "beside": beside_people(collection),
         "prompt_id": PROMPT_ID,
         "form": form,
+        "has_pairs": bool(paired_topics(stored_answers(collection))),
         "jobs": _lines(collection) if may_organize else [],
     }
 

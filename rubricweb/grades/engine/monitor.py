@@ -19,7 +19,7 @@ from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.gaps import Doubt
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
-from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells
+from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells, verified_after
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.selectors import graders_of, scored_graders
 from rubricweb.jobs import listing, queue
@@ -103,9 +103,11 @@ class Retry:
     by_config: tuple[ConfigGap, ...]
     price: Price
 
+    """With the verification of what is extracted anew."""
+
     @property
     def cells(self) -> int:
-        return self.price.cells
+        return sum(each.cells for each in self.by_config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap
     """Return what the collection's own graders lack in the scope, by the plan if there is one."""
     configs = planned_configs(collection)
     plan = plan or planned(collection, scope)
-    failed = [] if scope.doubt or scope.passages is not None else to_retry(collection, scope)
+    failed = [] if scope.doubt or scope.passages is not None else _failed(collection, scope)
     each = _by_config(plan.all)
     live = tuple(progress.press_lines(progress.live_rows(collection)))
     living = workers() if live or each or any(part.cells for part in failed) else None
@@ -218,7 +220,11 @@ def planned(collection: Collection, scope: Scope, configs: Iterable[GraderConfig
 
 
 def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
-    """Return what one click on Retry would grade."""
+    """Return what one click on Retry would grade, now and later."""
+    return _with_verifications(collection, _failed(collection, scope))
+
+
+def _failed(collection: Collection, scope: Scope) -> list[Missing]:
     configs = planned_configs(collection)
     taken = taken_cells(collection, configs)
     failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
@@ -232,8 +238,12 @@ def retry_of(job: GradingJob) -> Retry | None:
     return _retry(job.collection, left, workers()) if left else None
 
 
+def _with_verifications(collection: Collection, failed: list[Missing]) -> list[Missing]:
+    return [*failed, *verified_after(collection, planned_configs(collection), failed)]
+
+
 def _retry(collection: Collection, left: list[Missing], living: Workers) -> Retry | None:
-    cost = price(collection, left, living.beats)
+    cost = price(collection, _with_verifications(collection, left), living.beats)
     return Retry(_by_config(left), cost) if cost.cells else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,14 +13,16 @@ from django.db.models.functions import Length
 
 from grading.errors import UnknownPrompt
 from grading.graders import registry
+from grading.types import Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.database import LOOKED_UP
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import pool_chars, stamp_of
-from rubricweb.grades.configs import spec_of
+from rubricweb.grades.configs import planned_configs, spec_of
 from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
-from rubricweb.grades.engine.missing import Missing, prompt_of
-from rubricweb.grades.engine.progress import expected_rate
+from rubricweb.grades.engine.missing import Missing, prompt_of, source_of
+from rubricweb.grades.engine.progress import expected_rate, measured_rate
 from rubricweb.grades.exemplars import exemplar_chars
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
@@ -99,18 +101,34 @@ def price_each(config: GraderConfig) -> float | None:
     return None if each is None else float(each) * (backend.price_share if backend else 1.0)
 
 
-def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
-    """Return the price of grading the cell once more; `rate` is the `measured_rate` of its config."""
-    cell = Missing(grade.config, (), frozenset())
+def rates_of_again(collection: Collection, config: GraderConfig) -> dict[GraderConfig, float | None]:
+    """Return who grades a cell of this config once more, with the measured rate of each.
+
+    A new answer is verified by the collection's own graders.
+    """
+    planned = planned_configs(collection) if config.purpose == Purpose.EXTRACT else []
+    verifying = [each for each in planned if source_of(each) == config]
+    return {each: measured_rate(each) for each in (config, *verifying)}
+
+
+def price_of_cell(grade: Grade, rates: Mapping[GraderConfig, float | None]) -> Price:
+    """Return the price of grading the cell once more by these configs, each with its measured rate."""
     texts = grade.topic.text, grade.revision.text, grade.passage.text
-    chars = _template_chars(grade.config) + sum(map(len, texts))
-    tokens = round(chars / CHARS_A_TOKEN) if _has_model(cell) else None
-    each = price_each(grade.config)
+    chars = sum(map(len, texts))
+    tokens = {
+        config: round((_template_chars(config) + chars) / CHARS_A_TOKEN)
+        for config in rates
+        if _has_model(Missing(config, (), frozenset()))
+    }
+    prices = [(read, price_each(config)) for config, read in tokens.items()]
+    dollars = [read / MILLION * each for read, each in prices if each is not None]
+    times = [time for rate in rates.values() if (time := seconds_for(1, rate))]
+    in_all = sum(low for low, _ in times), sum(high for _, high in times)
     return Price(
         cells=1,
-        tokens=tokens,
-        seconds=seconds_for(1, rate),
-        dollars=None if each is None else (tokens or 0) / MILLION * float(each),
+        tokens=sum(tokens.values()) if tokens else None,
+        seconds=in_all if len(times) == len(rates) else None,
+        dollars=sum(dollars) if dollars and len(dollars) == len(tokens) else None,
     )
 
 
@@ -148,7 +166,7 @@ def over_limit(
     """
     needed = sum(_calls(each) for each in missing if each.cells and _has_model(each))
     if calls is not None and needed > calls:
-        return f"Grading takes {needed:,} model calls, the limit is {calls:,}."
+        return f"Grading takes {counted(needed, 'model call')}, the limit is {calls:,}."
     if dollars is None:
         return ""
     cost = dollars_of(collection, missing)

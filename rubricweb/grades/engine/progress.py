@@ -16,7 +16,7 @@ from django.db.models import Count, F, Max, QuerySet, Sum
 
 from grading.graders import registry
 from grading.types import Outcome, Purpose
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted, number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine.missing import prompt_of
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
@@ -126,7 +126,7 @@ class Breaker:
         """Return what happened and what to do, once it has tripped."""
         error_class = self.tripped
         if error_class in SHARE:
-            many = f"{self.counts[error_class]:,} of {self.seen:,} pairs"
+            many = f"{self.counts[error_class]:,} of {counted(self.seen, 'pair')}"
         elif error_class in IN_A_ROW:
             many = f"{self.streak:,} times in a row"
         else:
@@ -260,7 +260,7 @@ def _press_line(rows: list[JobRow]) -> JobLine:
         done=done,
         total=total,
         failed=sum(row.to_retry for row in rows),
-        units="pairs" if total != 1 else "pair",
+        unit="pair",
         share=all_done / all_cells if all_cells else 0,
         remaining=(sum(low for low, _ in ranges), sum(high for _, high in ranges))
         if ranges and len(ranges) == len(times)

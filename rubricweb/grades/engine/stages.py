@@ -257,14 +257,23 @@ def following(
 
     Also cells with a verdict, which falls if the answer becomes another one.
     """
-    extracting = list(jobs)
-    for config in configs:
+    graders = list(configs)
+    for job in jobs:
+        cells = Missing(job.config, tuple(_cells_of([job])), frozenset())
+        yield from ((job, left) for left in verified_after(collection, graders, [cells]))
+
+
+def verified_after(
+    collection: Collection, configs: Iterable[GraderConfig], extracting: Iterable[Missing]
+) -> Iterator[Missing]:
+    """Yield what these configs verify, and no live job does, once these cells are extracted anew."""
+    answers = {each.config: each.gaps for each in extracting if each.gaps}
+    for config in configs if answers else ():
         source = source_of(config)
-        for job in extracting:
-            if job.config == source:
-                (left,) = left_to_start(collection, [asked_among(collection, config, _cells_of([job]))])
-                if left.gaps:
-                    yield job, left
+        if source and (gaps := answers.get(source)):
+            (left,) = left_to_start(collection, [asked_among(collection, config, gaps)])
+            if left.gaps:
+                yield left
 
 
 def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) -> None:

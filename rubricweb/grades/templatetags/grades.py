@@ -17,7 +17,6 @@ from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades import configs, missing, verification
 from rubricweb.grades.engine import price, stages
-from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.jobs.waiting import Wait, WaitingLine
@@ -102,6 +101,8 @@ def again_of(request: HtmxRequest, grade: Grade, collection: Collection, *, addr
         address,
         may_grade,
         asks,
-        price.price_of_cell(grade, rate=measured_rate(grade.config)) if asks and may_grade else None,
+        price.price_of_cell(grade, price.rates_of_again(collection, grade.config))
+        if asks and may_grade
+        else None,
         stages.job_at(grade) if asks else None,
     )

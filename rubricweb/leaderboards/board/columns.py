@@ -13,6 +13,7 @@ from django.template.defaultfilters import floatformat
 from grading.formats import tables
 from grading.formats.tables import TextCell, Value
 from grading.measures import registry
+from rubricweb.core.formatting import counted
 from rubricweb.core.templatetags.core import percent
 from rubricweb.core.templatetags.core import score as score_text
 from rubricweb.leaderboards.board import Board, BoardRow, RunEstimate, provenance, sentences
@@ -195,7 +196,7 @@ class Further(Column):
         other = row.others[self.place]
         if not other.stderr:
             return BoardCell(score_text(other.score))
-        title = f"standard error over {other.n_topics} topics" if other.n_topics else ""
+        title = f"standard error over {counted(other.n_topics, 'topic')}" if other.n_topics else ""
         return BoardCell(score_text(other.score), f"\N{PLUS-MINUS SIGN} {score_text(other.stderr)}", title)
 
 

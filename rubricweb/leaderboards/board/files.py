@@ -17,6 +17,7 @@ from grading.statistics.cover_estimate import LEVEL
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
+from rubricweb.core.formatting import counted
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import (
     Board,
@@ -80,7 +81,10 @@ def tsv_lines(board: Board) -> list[str]:
     """Return comment lines that state everything, a header, and a line a run; numbers have all digits."""
     statements = [*_verdict(board), *provenance.statements(board)]
     statements += [
-        (f"{name} with {correlation.against} ({correlation.measure})", f"{_value(value)} over {value.n} runs")
+        (
+            f"{name} with {correlation.against} ({correlation.measure})",
+            f"{_value(value)} over {counted(value.n, 'run')}",
+        )
         for correlation in board.correlations
         for key, name in COEFFICIENTS.items()
         for value in (getattr(correlation, key),)

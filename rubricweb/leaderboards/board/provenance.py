@@ -11,6 +11,7 @@ from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
 from rubricweb import __version__
+from rubricweb.core.formatting import counted
 from rubricweb.graders import calibrated_labels as calibration
 from rubricweb.grades.configs import threshold_note
 from rubricweb.grades.human_matrices import Source
@@ -56,13 +57,13 @@ def denominator(board: Board) -> str:
 
 def column_denominator(board: Board, place: int) -> str:
     """Return the denominator of a further column."""
-    column, counted = board.spec.columns[place], board.columns[place]
+    column, basis = board.spec.columns[place], board.columns[place]
     if column.support:
         is_left_out = board.spec.skips_missing or column.support.less_is_better
         lacking = "is left out of its mean" if is_left_out else "counts 0"
-        over = f"mean over the {counted.n_topics} topics with labels"
+        over = f"mean over the {counted(basis.n_topics, 'topic')} with labels"
         return f"{column.support.denominator}; {over}; a topic that a run lacks {lacking}"
-    return _denominator(board, column.measure, counted, of="judgments" if column.is_judgments else "grades")
+    return _denominator(board, column.measure, basis, of="judgments" if column.is_judgments else "grades")
 
 
 def _denominator(board: Board, measure: MeasureSpec, counted: MeanBasis, of: str = "grades") -> str:
@@ -101,7 +102,7 @@ def circularity(board: Board) -> str:
     runs, n_items = [row.run_tag for row in board.rows if row.is_by_grader], board.n_items_by_grader
     parts = []
     if runs:
-        parts.append(f"{len(runs)} of the {len(board.rows)} runs ({', '.join(runs)})")
+        parts.append(f"{len(runs)} of the {counted(len(board.rows), 'run')} ({', '.join(runs)})")
     if n_items:
         parts.append(f"{n_items} of the {board.n_items} items")
     if not parts:
@@ -169,7 +170,9 @@ def statements(board: Board) -> list[tuple[str, str]]:
         cells = "1 pair that is" if hidden == 1 else f"{hidden:,} pairs that are"
         stated.append((LEFT_OUT, f"{cells} still to be rated blind"))
     if board.verified[0]:
-        stated.append(("verified", f"{board.verified[0]} of {board.verified[1]} pairs checked by people"))
+        stated.append(
+            ("verified", f"{board.verified[0]} of {counted(board.verified[1], 'pair')} checked by people")
+        )
     stated += estimate_stated(board)
     return [*stated, ("uncertainty", uncertainty(board)), *when()]
 
@@ -197,7 +200,9 @@ def _tested(test: PairedTest, topics: int, runs: int) -> str:
     powerless = f"; it takes {MIN_TOPICS} topics" if topics < MIN_TOPICS else ""
     pairs = runs * (runs - 1) // 2
     together = "for the one pair" if pairs == 1 else f"for all {pairs} pairs together"
-    return f"{TESTS[test]} over {topics} topics leaves open, {100 * ALPHA:g} % {together}{powerless}"
+    return (
+        f"{TESTS[test]} over {counted(topics, 'topic')} leaves open, {100 * ALPHA:g} % {together}{powerless}"
+    )
 
 
 def when() -> list[tuple[str, str]]:

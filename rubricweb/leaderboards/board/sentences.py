@@ -8,6 +8,7 @@ from grading.statistics.agreement import Trend
 from grading.statistics.cover_estimate import COVER_CELLS, LEVEL
 from grading.statistics.cover_sample import A_RUN
 from grading.statistics.max_t import ALPHA, POWER
+from rubricweb.core.formatting import counted
 from rubricweb.grades.human_models import Draw
 from rubricweb.leaderboards.board import EstimateSample, Top
 
@@ -45,7 +46,7 @@ def headline(top: Top | None, n_topics: int) -> str:
     if top is None:
         return ""
     if not top.can_tell:
-        return f"With {n_topics} topics no run can be clearly ahead."
+        return f"With {counted(n_topics, 'topic')} no run can be clearly ahead."
     first = names(top.first)
     if not top.n_not_behind and not top.n_behind:
         if len(top.first) == 1:
@@ -70,7 +71,9 @@ def resolution(top: Top | None, n_topics: int) -> str:
     if top is None or not top.can_tell or top.resolution is None:
         return ""
     difference = np.format_float_positional(top.resolution, precision=2, fractional=False, trim="-")
-    return f"{n_topics} topics tell differences of {difference} apart with {100 * POWER:g} % power."
+    return (
+        f"{counted(n_topics, 'topic')} tell differences of {difference} apart with {100 * POWER:g} % power."
+    )
 
 
 def names(tags: tuple[str, ...]) -> str:
@@ -96,7 +99,9 @@ def basis(sample: EstimateSample) -> str:
         f"below the threshold and {size.above:,} at or above it."
     )
     if sample.design == Draw.Design.PASSAGES:
-        drawn = f"From {size.cells:,} passages that were drawn at random, with all their items rated."
+        drawn = (
+            f"From {counted(size.cells, 'passage')} that were drawn at random, with all their items rated."
+        )
     sentences = [drawn, unfinished(sample), _assumption(sample), *warnings(sample), *_checked(sample)]
     if sample.unsampled:
         units = UNITS[Draw.Design(sample.design)]

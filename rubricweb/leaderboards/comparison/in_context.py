@@ -305,29 +305,42 @@ class CostForm(forms.Form):
 
 
 def context_of(form: ContextForm, request: HtmxRequest) -> Context:
-    """Return what the page shows."""
+    """Return what the page shows; what grading the missing pairs takes where `price` is in the address.
+
+    To plan them means to look up every passage of every answer, which a page that is only read does without.
+    """
     try:
         contexts = Contexts.of(form.spec, form.chosen_limit)
     except CannotGradeInContext as error:
         return {"cannot": f"{form.spec.config} cannot grade in context: {error}."}
     if not contexts.answers.pool.run_pks:
         return {"has_no_answers": True}
-    collection = form.spec.collection
-    plan, (graded, total) = contexts.plan, contexts.pairs
-    live = sum(part.cells for part in plan.missing) - sum(part.cells for part in plan.at_once)
-    return {
+    graded, total = contexts.pairs
+    context = {
         "contexts": contexts,
         "graded": graded,
         "total": total,
-        "live": live,
-        "price": price(collection, plan.all, monitor.workers().beats),
-        "may_start": roles.holds(request.user, collection, roles.role_to_grade(collection)),
-        "cost_form": CostForm(auto_id="cost-%s"),
-        "start_query": request.GET.urlencode(),
         "sheet": contexts.run_table(),
         "pairs": contexts.pair_table(),
         "n_changed": len(contexts.changed),
         "n_clear": sum(row.is_clear for row in contexts.rows),
+    }
+    if "price" in request.GET:
+        return {**context, **_price(contexts, request)}
+    asking = request.GET.copy()
+    asking["price"] = "on"
+    return context | {"price_address": f"?{asking.urlencode()}"}
+
+
+def _price(contexts: Contexts, request: HtmxRequest) -> Context:
+    """Return what grading the missing pairs takes, and how many are being graded."""
+    collection, plan = contexts.spec.collection, contexts.plan
+    return {
+        "live": sum(part.cells for part in plan.missing) - sum(part.cells for part in plan.at_once),
+        "price": price(collection, plan.all, monitor.workers().beats),
+        "may_start": roles.holds(request.user, collection, roles.role_to_grade(collection)),
+        "cost_form": CostForm(auto_id="cost-%s"),
+        "start_query": request.GET.urlencode(),
     }
 
 

@@ -24,6 +24,7 @@ from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
 from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, download, form_response, page_or_part, parse_id
 from rubricweb.corpus import access, official
@@ -124,7 +125,10 @@ def _shipped_choices(collection: Collection) -> list[tuple[str, str]]:
     """Return the boards that come along, those first that have most of the collection's runs."""
     ours = set(collection.runs.accepted().values_list("run_tag", flat=True))
     return [
-        (slug, f"{board.name} ({len(board.run_tags)} runs, {len(board.run_tags & ours)} of them here)")
+        (
+            slug,
+            f"{board.name} ({len(board.run_tags & ours)} of {counted(len(board.run_tags), 'run')} here)",
+        )
         for slug, board in sorted(shipped_boards().items(), key=lambda item: -len(item[1].run_tags & ours))
     ]
 
@@ -271,7 +275,7 @@ def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _added(request: HtmxRequest, board: official.Official, slug: str) -> HttpResponse:
     measure = f" ({board.measure})" if board.measure else ""
-    messages.success(request, f"{board.name}{measure} has {len(board.values)} runs.")
+    messages.success(request, f"{board.name}{measure} has {counted(len(board.values), 'run')}.")
     return redirect(f"{reverse('leaderboards:sure', args=[slug])}?{request.GET.urlencode()}")
 
 

@@ -14,6 +14,7 @@ from grading.statistics.max_t import MIN_TOPICS
 from grading.statistics.mean_intervals import wilson
 from grading.statistics.rank_intervals import standings
 from grading.types import MIN_RATING, Purpose
+from rubricweb.core.formatting import counted
 from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards import agreement_tables
@@ -133,7 +134,7 @@ def judged(evidence: Evidence) -> Picture:
         corner=("grade", "judged"),
     )
     kappa, spread = agreement.kappa(low, relevant), agreement.interval(low, relevant)
-    facts = [Fact("n", f"{n:,} passages"), Fact("right: judged", f"{relevant} or more")]
+    facts = [Fact("n", counted(n, "passage")), Fact("right: judged", f"{relevant} or more")]
     facts += [Fact(agreement_tables.SIGN, f"{kappa:z.2f}")] if kappa is not None else []
     table = agreement_tables.graded(agreement, min_relevant=relevant)
     return Picture("judged", title, subtitle, plot, (*facts, *interval_facts(spread)), table)
@@ -181,7 +182,7 @@ def confirmed(evidence: Evidence) -> Picture:
         rows,
         evidence.stated(("sample", "pairs drawn at random"), ("intervals", "95 %, Wilson")),
     )
-    facts = (Fact("n", f"{n:,} pairs, drawn at random"), Fact("bars:", "95 %"))
+    facts = (Fact("n", f"{counted(n, 'pair')}, drawn at random"), Fact("bars:", "95 %"))
     return Picture(name, title, subtitle, levels(marks, frame, name=name, sentence=title), facts, table)
 
 
@@ -199,9 +200,8 @@ def _levels(by_grade: Sequence[tuple[int, int, int]], label: str, series: int) -
     for grade, cells, covered in by_grade:
         if cells:
             ends = wilson(covered, cells)
-            share = (
-                f"{covered:,} of {cells:,} pairs covered ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"
-            )
+            reach = f"{100 * ends.low:.0f} to {100 * ends.high:.0f} %"
+            share = f"{covered:,} of {counted(cells, 'pair')} covered ({reach})"
             title = f"{label}, grade {grade}: {share}"
             is_hollow = cells < findings.ENOUGH_OF_A_GRADE
             mark = Level(

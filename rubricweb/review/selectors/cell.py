@@ -11,7 +11,7 @@ from django.db.models import Q
 from grading.errors import UnknownPrompt
 from grading.graders.base import ANSWERS_BY
 from grading.graders.registry import IMPORTED
-from grading.in_context import parts_of
+from grading.in_context import parts_of, seen_of
 from grading.parsing import is_unanswerable
 from grading.types import ANSWERED, MISSING, ItemKind, Outcome, Purpose, Ratings
 from rubricweb.accounts.models import User
@@ -302,7 +302,7 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     pair = chunks.with_call(
         grade, chunks.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
     )
-    context = None if grade.context_chars is None else passage.text[: grade.context_chars]
+    context = None if grade.context_chars is None else seen_of(passage.text, grade.context_chars)
     note = f"{prompt.prompt_id}. {prompt.source}."
     if config.backend == IMPORTED:
         note += " The file names only the prompt class. The model may have seen another text."

@@ -210,6 +210,24 @@ def test_a_closed_board_says_so_and_nothing_of_votes(assessor, viewer, topics, r
             assert not any(part in page for part in ("<table", "data-plot"))
 
 
+def test_without_votes_the_board_says_what_to_do(owner, viewer, collection, client_of):
+    assert "No two answers to compare" in client_of(viewer).get(VOTES).text, "and not that voting is open"
+    client = client_of(owner)
+    page = client.get(VOTES).text
+    assert "No two answers to compare" in page
+    assert "/collections/autumn/imports/" in page
+    judges = f"{VOTES}judges/"
+    assert judges not in page
+    assert "No two answers to compare" in client.get(judges).text, "nobody is asked about no pair"
+
+
+def test_without_votes_the_board_has_no_empty_boxes(owner, bank, client_of):
+    page = client_of(owner).get(VOTES).text
+    assert "Compare two answers</a>" in page
+    assert page.count('class="card"') == page.count("How votes are gathered")
+    assert "disagree</h2>" not in page
+
+
 def test_an_organizer_opens_the_board_to_all(owner, viewer, bank, client_of):
     sent = {"drawing": "random", "is_board_open": "on"}
     client_of(owner).post(f"{VOTES}settings/", sent)

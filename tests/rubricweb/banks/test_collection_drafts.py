@@ -94,11 +94,11 @@ def test_the_list_of_jobs_names_what_each_asks_for(bank, topic, places, writer):
     DraftRequest.objects.update(kind=ItemKind.NUGGET)
     DraftRequest.objects.filter(facet_id="").update(asks=DraftRequest.Asks.IMPORTANCE)
     (job,) = lines_of(JOBS, JOBS.jobs(bank.collection_id))
-    assert (job.done, job.units) == (3, "subtopics")
+    assert (job.done, job.unit) == (3, "subtopic")
     titles = {line.title for line in lines_of(LISTING, LISTING.jobs(bank.collection_id))}
     assert titles == {f"Draft nuggets for {topic.query_id}", "Suggest importance of nuggets for t2"}
     DraftChunk.objects.update(facet_id="")
-    assert lines_of(JOBS, JOBS.jobs(bank.collection_id))[0].units == "topics"
+    assert lines_of(JOBS, JOBS.jobs(bank.collection_id))[0].unit == "topic"
 
 
 def test_items_and_what_is_under_way_need_no_drafts(bank, topic, places):

@@ -108,7 +108,7 @@ def test_building_it_twice_adds_nothing_more(topic, owner):
     assert apply_pool(topic.collection, rule, by=owner).added == 0
     assert (Collection.objects.get().stamp, stored_rule(Collection.objects.get())) == (stamp, rule)
     entry = AuditEntry.objects.filter(verb="pool built").earliest("pk")
-    assert (entry.by, entry.detail) == (owner, "top 2, manual runs 5, of 1 runs: 2 passages added")
+    assert (entry.by, entry.detail) == (owner, "top 2, manual runs 5, of 1 run: 2 passages added")
 
 
 def test_without_a_rule_nothing_is_extended(topic):

@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from grading.errors import GraderUnavailable
 from grading.graders.exemplars import EXEMPLAR_EVENTS, names_in
 from rubricweb.archives.layout import write_archive
 from rubricweb.archives.removal import delete_collection
@@ -15,11 +16,11 @@ from rubricweb.archives.restoring import Terms, restore_archive
 from rubricweb.corpus.models import Collection
 from rubricweb.graders.rated_cells import sample
 from rubricweb.grades import actions
-from rubricweb.grades.configs import active_configs
+from rubricweb.grades.configs import active_configs, spec_of
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.exemplars import CHANGED, exemplar_cells
+from rubricweb.grades.exemplars import CHANGED, exemplar_cells, exemplar_slots
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, GraderConfig
@@ -157,6 +158,22 @@ def test_models_are_shown_other_topics_only_and_people_are_compared_without_them
         chunks.pair(grade.topic, grade.revision, grade.passage, kind=next(iter(names_in(config.options)))),
     )
     assert len(asked.exemplars) == 4
+
+
+def test_a_copy_grades_on_once_the_original_is_deleted(rated, bank, client_of, owner, tmp_path):
+    config = used(client_of(owner), exemplars="2")
+    path, cells = tmp_path / "autumn.zip", exemplar_cells([config])
+    write_archive(bank.collection, path)
+    for slug in ("first-copy", "second-copy"):
+        restore_archive(path, Terms(slug, joins=True))
+    for slug in ("autumn", "first-copy"):
+        delete_collection(Collection.objects.get(slug=slug), by=None)
+        assert len(exemplar_slots(spec_of(config))) == 2
+        assert exemplar_cells([config]) == cells
+    assert active_configs(Collection.objects.get(slug="second-copy")) == [config]
+    delete_collection(Collection.objects.get(slug="second-copy"), by=None)
+    with pytest.raises(GraderUnavailable, match="choose others, by exemplar_seed"):
+        exemplar_slots(spec_of(config))
 
 
 def test_a_changed_exemplar_stops_the_grader_and_an_archive_keeps_it(

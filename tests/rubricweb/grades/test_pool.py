@@ -100,7 +100,9 @@ def test_a_rule_that_does_not_fit_is_refused(bank, arguments, words):
 
 def test_an_organizer_previews_and_builds_in_the_browser(owner, bank, collection, client_of):
     client = client_of(owner)
-    assert client.get(PAGE).context["preview"] is None
+    at_first = client.get(PAGE)
+    assert at_first.context["preview"].plan.rule.depth == 20, "the usual pool needs no preview of its own"
+    assert "Build this pool" in markup(at_first)
     response = client.get(PAGE, {"depth": 2, "manual": 9, "runs": ["alpha"]})
     assert (response.status_code, response.context["preview"].plan.added) == (200, 2)
     page = markup(response)
@@ -108,9 +110,10 @@ def test_an_organizer_previews_and_builds_in_the_browser(owner, bank, collection
     assert "Build this pool" in page
     assert '<h2 id="preview" tabindex="-1" autofocus>' in page
     assert Pooled.objects.count() == 1
-    assert client.post(PAGE, {"depth": 2, "manual": 9, "runs": ["alpha"]}).status_code == 302
+    built = client.post(PAGE, {"depth": 2, "manual": 9, "runs": ["alpha"]})
+    assert built.url == "/collections/autumn/grades/jobs/missing/", "what grading takes is the next page"
     assert Pooled.objects.count() == 3
-    assert "top 2, manual runs 9, of 1 runs" in markup(client.get(PAGE))
+    assert "top 2, manual runs 9, of 1 run" in markup(client.get(PAGE))
 
 
 @pytest.mark.parametrize("wrong", [{"depth": ""}, {"depth": "-1"}, {"depth": 2, "runs": ["beta"]}])

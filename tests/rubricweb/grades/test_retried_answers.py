@@ -12,6 +12,8 @@ from grading.types import Grade as Graded
 from grading.types import Outcome
 from rubricweb.grades import actions, one_answer
 from rubricweb.grades.configs import active_configs
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine.price import price_of_cell, rates_of_again
 from rubricweb.grades.models import Grade, GradingJob
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.answering import (
@@ -58,6 +60,26 @@ def answered(collection):
 
 def verdicts(collection):
     return Grade.objects.by(active_configs(collection)[1])
+
+
+def test_the_price_of_a_retry_has_what_verifies_its_answers(collection, failed):
+    """Five of the ten extractions that failed are of questions with an answer key."""
+    retry = monitor.retry_of(failed)
+    assert (retry.cells, retry.price.cells) == (10, 15)
+    scope = monitor.Scope(None, None)
+    assert monitor.gap(collection, scope).failed.price.cells == 15
+    assert sum(part.cells for part in monitor.to_retry(collection, scope)) == 15, "what a limit is kept for"
+
+
+def test_the_price_of_one_answer_has_its_verification(collection, answered):
+    extracting, verifying = active_configs(collection)
+    rates = rates_of_again(collection, extracting)
+    assert list(rates) == [extracting, verifying]
+    grade = of_question_with_key(collection, answered)
+    alone = price_of_cell(grade, {extracting: None}), price_of_cell(grade, {verifying: None})
+    together = price_of_cell(grade, rates)
+    assert (together.tokens or 0) == sum(each.tokens or 0 for each in alone)
+    assert list(rates_of_again(collection, verifying)) == [verifying]
 
 
 def of_question_with_key(collection, job):

@@ -16,6 +16,7 @@ LATE = ("--deadline", "2099-12-01T23:59:59")
 
 def test_its_call_is_the_one_asked_for(collection, client_of, capsys):
     options = ("--track", "rag25", "--time-zone", "Europe/Rome", "--runs-per-team", "3", "--asks-priority")
+    options += ("--shows-scores",)
     call_command(
         "open_call", "autumn", "generation", *LATE, *options, "--text", "Ask us.", "--server", "http://x"
     )
@@ -29,6 +30,7 @@ def test_its_call_is_the_one_asked_for(collection, client_of, capsys):
         False,
         "Ask us.",
     )
+    assert call.shows_scores
     assert call.deadline.isoformat() == "2099-12-01T22:59:59+00:00"
     organizer = MembershipFactory(collection=collection, role=Role.ORGANIZER).user
     assert client_of(organizer).get(said.out.strip().removeprefix("http://x")).status_code == 200

@@ -8,6 +8,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from grading.submissions import rules_as_json, rules_of
@@ -68,11 +69,22 @@ def test_what_breaks_a_rule_is_reported_and_nothing_is_imported(send, call, part
 
 def test_a_corrected_file_replaces_the_draft(send, call):
     draft = send(answers("m 1"))
-    assert files.is_here(draft)
+    assert draft.has_file
     again = send(answers("m1"), replaces=draft.pk)
     draft.refresh_from_db()
     assert (again.outcome, again.replaces) == ("taken", draft)
-    assert (draft.outcome, draft.is_kept, files.is_here(draft)) == ("refused", False, False)
+    assert (draft.outcome, draft.is_kept, draft.has_file) == ("refused", False, False)
+
+
+def test_a_file_that_is_gone_is_no_link(send, call, participant, client_of):
+    sent = send(answers("m1"))
+    address, client = reverse("submissions:file", args=["autumn", sent.pk]), client_of(participant)
+    assert address in client.get(sent.get_absolute_url()).text
+    files.remove(sent)
+    page = client.get(sent.get_absolute_url())
+    assert address not in page.text
+    assert "no longer kept" in words(page)
+    assert client.get(address).status_code == 404
 
 
 def test_the_file_comes_back_as_it_was_sent(send, participant, client_of):

@@ -15,7 +15,6 @@ from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.roles import Role
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Run
-from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
 from tests.factories import CallFactory, CollectionFactory, UserFactory
 from tests.rubricweb.markup import markup
@@ -192,14 +191,14 @@ def test_refused_files_go_some_time_after_the_deadline(send, call):
     kept, refused = send(answers("m1")), send(answers("m 2"))
     out = io.StringIO()
     call_command("remove_refused_files", stdout=out)
-    assert files.is_here(refused)
+    assert refused.has_file
     over = timezone.now() - timedelta(days=30, hours=1)
     Call.objects.update(opens_at=over - timedelta(days=1), deadline=over)
     call_command("remove_refused_files", stdout=out)
     assert out.getvalue() == "0 files deleted.\n1 file deleted.\n"
     refused.refresh_from_db()
-    assert (refused.is_kept, refused.errors > 0, files.is_here(refused)) == (False, True, False)
-    assert files.is_here(kept)
+    assert (refused.is_kept, refused.errors > 0, refused.has_file) == (False, True, False)
+    assert kept.has_file
 
 
 def test_an_organizer_submits_for_a_team(send, call, owner):

@@ -141,6 +141,23 @@ def test_a_reply_without_a_label_is_asked_again_by_a_retry_alone(sea, owner, gra
     assert outcomes(sea)[RationaleOutcome.UNSUPPORTED] == 2
 
 
+def test_failed_claims_are_asked_again_from_the_page_of_the_job(
+    sea, owner, developer, grader, judge, client_of, monkeypatch
+):
+    monkeypatch.setattr(judge, "complete", lambda messages: "Hm.")
+    job = work(start(sea, owner, grader))
+    address, client = job.get_absolute_url(), client_of(owner)
+    page = client.get(address)
+    assert "2 replies of this model without a label" in " ".join(page.text.split())
+    assert f'action="{address}"' in page.text
+    assert client.post(address).status_code == 422
+    assert client.post(address, {"most_calls": 4}).url == f"{GRADERS}#rationales"
+    assert SupportJob.objects.filter(is_retry=True).count() == 1
+    seen = client_of(developer)
+    assert GRADERS + '"' not in seen.get(address).text, "developers may not open the page of graders"
+    assert seen.post(address, {"most_calls": 4}).status_code == 403
+
+
 def test_a_sample_is_the_same_each_time_and_grows_at_its_end(sea, grader):
     every = rationales.rationales(sea, SampledRationales(grader, 99))
     assert len(every) == 3
@@ -157,7 +174,9 @@ def test_the_page_shows_a_price_before_and_shares_after(sea, owner, grader, judg
     assert client.post(CHECK, chosen | {"most_calls": 9}).status_code == 302
     job = SupportJob.objects.get()
     assert (job.grader, job.sample, job.total) == (grader, 50, 2)
+    assert job.get_absolute_url().startswith(f"{CHECK}{job.pk}/")
     assert "0 of 2" in client.get(job.get_absolute_url()).text
+    assert client.get(f"/collections/autumn/support/?job={job.pk}").status_code == 404
     work(job)
     page = " ".join(client.get(GRADERS).text.split())
     assert "With an unsupported claim" in page

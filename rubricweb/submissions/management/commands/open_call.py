@@ -39,6 +39,8 @@ class Command(OperatorCommand):
         parser.add_argument("--runs-per-team", default="", metavar="N", help=help_text)
         help_text = "ask for the priority of each run"
         parser.add_argument("--asks-priority", action="store_true", help=help_text)
+        help_text = "show each team the scores of its own runs"
+        parser.add_argument("--shows-scores", action="store_true", help=help_text)
         help_text, units = "what of a response is graded (%(default)s)", Response.PassagesOf.values
         parser.add_argument("--passages-of", default="sentence", choices=units, help=help_text)
         help_text = "document ids must be passages of the collection"

@@ -7,6 +7,7 @@ import pytest
 
 from grading.formats.ids import item_id
 from grading.statistics.max_t import MIN_TOPICS, PairedTest
+from grading.statistics.mean_intervals import mean_intervals
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
@@ -205,6 +206,19 @@ def test_too_few_topics_for_the_test_are_no_finding(test):
     assert resolution(top(tags, scores, few), 5) == ""
     enough = certainty(np.repeat(scores[:, :1], 12, axis=1), test)
     assert enough.possible(9) == (1, 1)
+
+
+def test_intervals_of_shares_end_where_shares_do():
+    """They hold as often: no true mean lies beyond. Scores that may be negative keep their ends."""
+    scores = np.array([[0.0, 0.0, 0.0, 0.0, 0.2, 0.0], [1.0, 1.0, 1.0, 1.0, 0.8, 1.0]])
+    whole = mean_intervals(scores)
+    assert whole.low[0] < 0
+    assert whole.high[1] > 1
+    shown = certainty(scores, PairedTest.SIGN_FLIPS).intervals
+    assert (shown.low[0], shown.high[0]) == (0, whole.high[0])
+    assert (shown.low[1], shown.high[1]) == (whole.low[1], 1)
+    shifted = certainty(scores - 0.1, PairedTest.SIGN_FLIPS).intervals
+    assert shifted.low[0] == pytest.approx(whole.low[0] - 0.1)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_column_states_whose_labels_of_what(made):
     ]
     assert provenance.column_stated(board, 0) == (
         "labels of support by M, P@1, the first citation of each sentence; credit (full 1, partial 0.5) / "
-        "sentences with a label; mean over the 1 topics with labels; a topic that a run lacks counts 0"
+        "sentences with a label; mean over the 1 topic with labels; a topic that a run lacks counts 0"
     )
 
 

@@ -20,6 +20,7 @@ from rubricweb.corpus.models import Passage, Pooled, Response, Run
 from rubricweb.corpus.pools import stamp_of
 from rubricweb.grades import actions, configs
 from rubricweb.grades.engine import chunks
+from rubricweb.grades.in_context import AnswersInContext
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.jobs.worker import work_on
@@ -125,7 +126,7 @@ def test_a_pronoun_counts_in_context_and_the_difference_is_that_of_the_runs(
 ):
     stamp, pooled, read = stamp_of(bank.collection_id), Pooled.objects.count(), len(prompts_read)
     client = client_of(developer)
-    page = markup(client.get(PAGE, {"view": "context"}))
+    page = markup(client.get(PAGE, {"view": "context", "price": "on"}))
     assert "9 grades missing" in " ".join(page.replace("<strong>", "").replace("</strong>", "").split())
     assert Passage.objects.filter(text__startswith=BEFORE).count() == 0, "looking stores nothing"
 
@@ -183,6 +184,17 @@ def test_the_page_shows_both_sides_and_people_rate_the_passage_with_what_is_befo
 
     Run.objects.filter(run_tag="clear").update(state=Run.State.WITHDRAWN)
     assert client_of(assessor).get(cell).status_code == 404, "its run counts no more"
+
+
+def test_the_page_plans_only_when_asked(bank, developer, client_of, monkeypatch):
+    client = client_of(developer)
+    asking = markup(client.get(PAGE, {"view": "context", "price": "on"}))
+    assert "missing:" in asking
+    assert 'name="most_calls"' in asking
+    monkeypatch.setattr(AnswersInContext, "plan", lambda *_: pytest.fail("planned"))
+    page = markup(client.get(PAGE, {"view": "context"}))
+    assert 'href="?view=context&amp;price=on">What the missing grades take</a>' in page
+    assert 'name="most_calls"' not in page
 
 
 def test_who_has_pairs_to_rate_blind_sees_no_grade_in_context(bank, owner, assessor, client_of):
