@@ -49,7 +49,7 @@ class ProjectRenderer(TemplatesSetting):
 
 
 class _RowsReadOnce(ModelChoiceIterator):  # type: ignore[type-arg]  # of any model
-    def __iter__(self) -> Iterator[tuple[object, str]]:
+    def __iter__(self) -> Iterator[Any]:  # Any: as Django has it
         if self.field.empty_label is not None:
             yield "", self.field.empty_label
         yield from map(self.choice, self.queryset)
@@ -67,7 +67,7 @@ class RowField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of any mode
         if value in self.empty_values:
             return None
         named = str(getattr(value, "pk", value)).strip()
-        row = next((row for row in self.queryset if str(row.pk) == named), None)
+        row = next((row for row in self.queryset or () if str(row.pk) == named), None)
         if row is None:
             code = "invalid_choice"
             raise forms.ValidationError(self.error_messages[code], code=code, params={"value": value})

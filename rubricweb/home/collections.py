@@ -239,7 +239,7 @@ def _add(
 
 
 def _of_wordings(
-    config: GraderConfig, wordings: QuerySet[ItemRevision], sharing: list[Collection]
+    config: GraderConfig, wordings: QuerySet[Any, Any], sharing: list[Collection]
 ) -> Iterator[tuple[int, Split]]:
     """Yield (collection, numbers of grades of some of these wordings), to be added up."""
     by_topic: dict[tuple[int, int], dict[int, bool]] = defaultdict(dict)
