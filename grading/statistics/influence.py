@@ -119,7 +119,7 @@ def influences(board: Scores, without: Scores) -> list[Influence]:
     swapped = (_order(board) * _order(without) < 0).sum(axis=(-1, -2)) // 2
     moved = np.abs(ranks(without) - ranks(board)).max(axis=-1, initial=0)
     each = zip(kendalls(board, without), swapped.tolist(), moved.tolist(), without, strict=True)
-    return [Influence(tau, *counts, _mean_change(board, changed)) for tau, *counts, changed in each]
+    return [Influence(tau, pairs, move, _mean_change(board, changed)) for tau, pairs, move, changed in each]
 
 
 def _mean_change(board: Scores, changed: Scores) -> float | None:
