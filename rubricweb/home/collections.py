@@ -253,10 +253,10 @@ def _of_wordings(
         for (collection, topic), used in by_topic.items()
         if topic in numbers
     }
-    known = {place: split for place, key in keys.items() if (split := _splits.get(key)) is not None}
-    counts = _counted(config, [pk for place in keys if place not in known for pk in by_topic[place]])
+    splits = {place: split for place, key in keys.items() if (split := _splits.get(key)) is not None}
+    counts = _counted(config, [pk for place in keys if place not in splits for pk in by_topic[place]])
     for place, key in keys.items():
-        if (split := known.get(place)) is None:
+        if (split := splits.get(place)) is None:
             used = sum(counts.get(pk, 0) for pk, is_used in by_topic[place].items() if is_used)
             split = _splits.keep(key, (used, sum(counts.get(pk, 0) for pk in by_topic[place]) - used))
         yield place[0], split
