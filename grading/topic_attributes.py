@@ -313,15 +313,15 @@ class TopicShare:
 
 
 FIRST_WORD = "first word"
+TOP, MIDDLE = 5, 5
+"""How many values are listed, and the score above which topics are counted: the middle of 0 to 10."""
 
 
-def topic_statistics(
-    topics: TopicAttributes, texts: Mapping[str, str], *, top: int = 5, above: float = 5.0
-) -> list[TopicShare]:
+def topic_statistics(topics: TopicAttributes, texts: Mapping[str, str]) -> list[TopicShare]:
     """Return the distribution of topics as Pradeep et al. 2024 ("Ragnarök") print it in their Table 2.
 
-    The `top` categories of each attribute, the share of topics that score more than `above` by each scored
-    one, the highest share first, and the `top` first words of their texts. Shares are of all topics.
+    The TOP categories of each attribute, the share of topics that score more than MIDDLE by each scored
+    one, the highest share first, and the TOP first words of their texts. Shares are of all topics.
 
     >>> topics = {"t1": {"kind": "set", "subjective": 7}, "t2": {"kind": "set", "subjective": 2}}
     >>> rows = topic_statistics(topics, {"t1": "How do bees fly?", "t2": "how old are bees"})
@@ -333,9 +333,9 @@ def topic_statistics(
     for name, attribute in by_name.items():
         if not attribute.is_scored:
             counts = Counter(value for values in attribute.categories.values() for value in sorted(values))
-            shares += [(name, value, count) for value, count in _most(counts, top)]
+            shares += [(name, value, count) for value, count in _most(counts)]
     scored = [
-        (attribute.name, f"> {above:g}", sum(score > above for score in attribute.scores.values()))
+        (attribute.name, f"> {MIDDLE}", sum(score > MIDDLE for score in attribute.scores.values()))
         for attribute in by_name.values()
         if attribute.is_scored
     ]
@@ -343,10 +343,10 @@ def topic_statistics(
         text.split()[0].strip(".,:;?!\"'").lower() for text in texts.values() if text.split()
     )
     shares += sorted(scored, key=lambda row: -row[2])
-    shares += [(FIRST_WORD, word, count) for word, count in _most(first_words, top)]
+    shares += [(FIRST_WORD, word, count) for word, count in _most(first_words)]
     return [TopicShare(*row, round(100 * row[2] / len(topics), 1)) for row in shares]
 
 
-def _most(counts: Counter[str], top: int) -> list[tuple[str, int]]:
+def _most(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return the values with the highest counts, of equal ones the first by name."""
-    return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:top]
+    return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:TOP]

@@ -292,6 +292,8 @@ class GradeMatrix:
 
         MISSING stands for an item without grades.
         """
+        if tuple(item_ids) == self.item_ids:
+            return self
         position = {item_id: column for column, item_id in enumerate(self.item_ids)}
         outcomes = np.full((len(self.passage_ids), len(item_ids)), MISSING, dtype=np.int8)
         pairs = [(new, position[item_id]) for new, item_id in enumerate(item_ids) if item_id in position]

@@ -14,7 +14,7 @@ resolve() {
 resolve -o requirements/base.txt
 resolve --group test -c requirements/base.txt -o requirements/test.txt
 resolve requirements/torch-needs.in --extra models -c requirements/base.txt -o requirements/models.txt
-resolve requirements/torch-needs.in --extra models --extra autojudge --extra pandas --extra sso --extra tracing \
+resolve requirements/torch-needs.in --extra models --extra autojudge --extra cold --extra pandas --extra sso --extra tracing \
     --group test --group dev -c requirements/test.txt -c requirements/models.txt -o requirements/dev.txt
 for lock in requirements/models.txt requirements/dev.txt; do
     { cat "$lock"; echo "$torch"; } | LC_ALL=C sort -o "$lock"

@@ -18,6 +18,8 @@ VERBS: dict[str, dict[str, str]] = {
         "worker": "do queued work until stopped",
         "archive": "write a whole collection as one file",
         "restore": "make the collection of an archive again",
+        "cool": "move a collection's grades to Parquet files; its boards stay",
+        "thaw": "bring the grades of a collection back from cold storage",
         "drop_replies": "drop replies of models that are past their time",
         "pack_replies": "compress long replies of earlier versions",
         "remove_refused_files": "delete refused submissions after their time",

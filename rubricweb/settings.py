@@ -8,7 +8,7 @@ from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, validate
 
-from rubricweb.core import production, switches
+from rubricweb.core import environment
 from rubricweb.core.servers import default_redis_url
 
 # Before torch is loaded: its threads would otherwise spin, ten times as slow beside another busy process.
@@ -39,15 +39,15 @@ IS_LOCAL = rubric.bool("DEBUG", True)
 DEBUG = IS_LOCAL and rubric.bool("DEBUG_PAGES", True)
 DATA_DIR = rubric.path("DATA_DIR", Path.home() / ".rubricweb" if IS_INSTALLED else BASE_DIR / "var")
 DATA_DIR.mkdir(parents=True, exist_ok=True)
-SECRET_KEY = production.secret(
+SECRET_KEY = environment.secret(
     "RUBRIC_SECRET_KEY",
-    rubric.str("SECRET_KEY", production.PUBLISHED_KEY) if IS_LOCAL else rubric.str("SECRET_KEY"),
+    rubric.str("SECRET_KEY", environment.PUBLISHED_KEY) if IS_LOCAL else rubric.str("SECRET_KEY"),
 )
 ALLOWED_HOSTS = rubric.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if IS_LOCAL else [])
 CSRF_TRUSTED_ORIGINS: list[str] = rubric.list("CSRF_TRUSTED_ORIGINS", [])
 BEHIND_PROXY = rubric.bool("BEHIND_PROXY", False)
 TRUSTED_PROXIES: list[str] = rubric.list("TRUSTED_PROXIES", [])
-if objections := production.objections(debug=IS_LOCAL, secret_key=SECRET_KEY, hosts=ALLOWED_HOSTS):
+if objections := environment.objections(debug=IS_LOCAL, secret_key=SECRET_KEY, hosts=ALLOWED_HOSTS):
     raise ImproperlyConfigured(" ".join(objections))
 
 INSTALLED_APPS = [
@@ -196,7 +196,7 @@ TEMPLATES = [
 FORM_RENDERER = "rubricweb.core.forms.ProjectRenderer"
 
 DATABASES = {"default": env.dj_db_url("DATABASE_URL", f"sqlite:///{DATA_DIR / 'rubricweb.sqlite3'}")}
-production.secret("the password in DATABASE_URL", DATABASES["default"].get("PASSWORD") or "")
+environment.secret("the password in DATABASE_URL", DATABASES["default"].get("PASSWORD") or "")
 DATABASE_POOL: dict[str, int] = {}
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
     # A web process and workers write side by side: see docs/architecture.md, "SQLite".
@@ -221,7 +221,7 @@ else:
     DATABASE_POOL = {"min_size": 1, "max_size": rubric.int("DATABASE_CONNECTIONS", 16), "timeout": 30}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = production.secret("REDIS_URL", env.str("REDIS_URL", default_redis_url(DATA_DIR)))
+REDIS_URL = environment.secret("REDIS_URL", env.str("REDIS_URL", default_redis_url(DATA_DIR)))
 RQ_TIMEOUT_SECONDS = 3_600
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 WORKER_WAIT_SECONDS = rubric.int("WORKER_WAIT_SECONDS", 30)
@@ -229,12 +229,12 @@ CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))
 REPLY_PRICES: dict[str, float] = dict(rubric.json("REPLY_PRICES", {}))
 ARCHIVE_KEYS = [
-    production.secret("RUBRIC_ARCHIVE_KEYS", key, is_hexadecimal=True)
+    environment.secret("RUBRIC_ARCHIVE_KEYS", key, is_hexadecimal=True)
     for key in rubric.list("ARCHIVE_KEYS", list[str]())
 ]
 WEBHOOK_ALLOW: list[str] = rubric.list("WEBHOOK_ALLOW", [])
-OPENAI_BASE_URL = production.secret("RUBRIC_OPENAI_BASE_URL", rubric.str("OPENAI_BASE_URL", ""))
-OPENAI_API_KEY = production.secret(
+OPENAI_BASE_URL = environment.secret("RUBRIC_OPENAI_BASE_URL", rubric.str("OPENAI_BASE_URL", ""))
+OPENAI_API_KEY = environment.secret(
     "RUBRIC_OPENAI_API_KEY", rubric.str("OPENAI_API_KEY", ""), is_sent_in_header=True
 )
 BATCH_FOLDER = rubric.str("BATCH_FOLDER", "")
@@ -258,7 +258,7 @@ PASSWORD_RESET_TIMEOUT = 86_400  # seconds; a link sets a password within a day,
 EMAIL_HOST = rubric.str("EMAIL_HOST", "")
 EMAIL_PORT = rubric.int("EMAIL_PORT", 587)
 EMAIL_HOST_USER = rubric.str("EMAIL_USER", "")
-EMAIL_HOST_PASSWORD = production.secret("RUBRIC_EMAIL_PASSWORD", rubric.str("EMAIL_PASSWORD", ""))
+EMAIL_HOST_PASSWORD = environment.secret("RUBRIC_EMAIL_PASSWORD", rubric.str("EMAIL_PASSWORD", ""))
 EMAIL_USE_TLS = rubric.bool("EMAIL_TLS", True)
 EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = rubric.str("EMAIL_FROM", "rubricweb@localhost")
@@ -266,7 +266,7 @@ LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "home:home"
 LOGOUT_REDIRECT_URL = "accounts:login"
 
-SSO = switches.install(rubric, globals())
+SSO = environment.install_switches(rubric, globals())
 
 DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.redaction.SettingsFilter"
 
@@ -362,7 +362,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-METRICS_TOKEN = production.secret(
+METRICS_TOKEN = environment.secret(
     "RUBRIC_METRICS_TOKEN", rubric.str("METRICS_TOKEN", ""), is_sent_in_header=True
 )
 LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from uuid import uuid4
 
 import pytest
@@ -25,6 +26,9 @@ from tests.schema import copy_test_database
 from tests.servers import give_each_table_its_own_keys
 from tests.sessions import signed_in
 from tests.states import empty_quickly_after_tests
+
+# What the collection of the tests makes stays, and what they make is soon free without the garbage collector.
+gc.set_threshold(50_000, 20, 20)
 
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
@@ -50,6 +54,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_portable(item):
             item.add_marker(pytest.mark.portable)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over all that is loaded by now."""
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

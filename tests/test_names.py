@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
-from tests.test_house import Function, functions, own_code, report, where
+from tests.test_house import Function, functions, own_code, parsed, report, where
 
 # fmt: off
 BANNED = frozenset({
@@ -81,7 +81,7 @@ def banned_names() -> dict[str, str]:
     """Return "path name" -> where it is bound, for each banned name of a file."""
     places: dict[str, str] = {}
     for path in own_code():
-        for line, name in bound_names(ast.parse(path.read_text(encoding="utf-8"))):
+        for line, name in bound_names(parsed(path)):
             if name.strip("_") in BANNED:
                 places.setdefault(f"{where(path)} {name}", f"{where(path, line)}: {name}")
     return places
@@ -120,7 +120,7 @@ def shared_class_names() -> dict[str, list[str]]:
     own = [path for path in own_code() if path.parent.name != "commands"]
     for path in own:
         if not where(path).startswith(OWN_WHEELS):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for node in parsed(path).body:
                 if isinstance(node, ast.ClassDef):
                     places[node.name].append(where(path))
     rows = {

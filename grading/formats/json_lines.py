@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -102,7 +102,9 @@ def json_value(text: str, *, shape: str, nan: object = None) -> object:
     refuse_escaped_nul(text)
 
     def constant(name: str) -> object:
-        return _refuse_constant(name) if nan is None or name != "NaN" else nan
+        if nan is None or name != "NaN":
+            raise BadFormat(f"{name}, expected a finite number")
+        return nan
 
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=constant)
@@ -153,15 +155,20 @@ def _object(pairs: list[tuple[str, object]]) -> JsonDict:
     return content
 
 
+def is_json(text: str) -> bool:
+    """Return whether a text is one JSON document."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _finite(digits: str) -> float:
     number = float(digits)
     if number - number != 0:
         raise BadFormat(f"the number {digits} is too large, expected a finite number")
     return number
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise BadFormat(f"{name}, expected a finite number")
 
 
 def _refuse_depth(value: object) -> None:

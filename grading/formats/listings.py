@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from grading.formats.base import Content, Format, Sample, only_written
 from grading.formats.ids import is_md5, md5_of_id
@@ -122,10 +125,9 @@ def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
         rows.writerow(["queryid", topic.query_id, f"query_text={topic.text or '?'}"])
         rows.writerow([topic.query_id, "", "", *_spaced(item.item_id for item in topic.items)])
         rows.writerow([topic.query_id, "", "", *_spaced(item.text for item in topic.items)])
-        for passage in sorted(topic.passages, key=_rating_sum, reverse=True):
-            cells = zip(passage.ratings, passage.answers, strict=True)
-            both = [value for rating, answer in cells for value in (max(rating, NO_RATING), answer)]
-            rows.writerow([topic.query_id, passage.doc_id, passage.text, *both])
+        for passage in sorted(topic.passages, key=lambda each: sum(_as_listed(each)), reverse=True):
+            cells = zip(_as_listed(passage), passage.answers, strict=True)
+            rows.writerow([topic.query_id, passage.doc_id, passage.text, *chain.from_iterable(cells)])
         yield table.getvalue()
 
 
@@ -135,43 +137,19 @@ def _spaced(texts: Iterable[str]) -> Iterator[str]:
         yield from (text, "")
 
 
-def _rating_sum(passage: ListedPassage) -> int:
-    return sum(max(rating, NO_RATING) for rating in passage.ratings)
+def _as_listed(passage: ListedPassage) -> list[int]:
+    return [max(rating, NO_RATING) for rating in passage.ratings]
 
 
-def write_verify(path: Path, topics: Iterable[RatedTopic]) -> None:
-    _write(path, verify_lines(topics))
-
-
-def write_spurious(path: Path, topics: Iterable[SpuriousTopic]) -> None:
-    _write(path, spurious_lines(topics))
-
-
-def write_uncovered(path: Path, topics: Iterable[UncoveredTopic]) -> None:
-    _write(path, uncovered_lines(topics))
-
-
-def write_grid(path: Path, topics: Iterable[RatedTopic]) -> None:
-    _write(path, grid_lines(topics))
-
-
-def _write(path: Path, texts: Iterable[str]) -> None:
-    """Write the texts, each of which ends with its line feed."""
-    write_lines(path, (text.removesuffix("\n").encode() for text in texts))
+def _write(path: Path, topics: Iterable[Any], *, texts: Callable[[Iterable[Any]], Iterable[str]]) -> None:
+    """Write the texts of the topics, each of which ends with its line feed."""
+    write_lines(path, (text.removesuffix("\n").encode() for text in texts(topics)))
 
 
 def _is_verify(sample: Sample) -> bool:
     first, *others = sample.lines
     is_item = md5_of_id(first) is not None and len(first.split()) == 1
     return is_item and bool(others) and all("\t" not in line or "\t " in line for line in others)
-
-
-def _is_spurious(sample: Sample) -> bool:
-    return sample.lines[0] == _SPURIOUS.format(kind=ItemKind.NUGGET)
-
-
-def _is_uncovered(sample: Sample) -> bool:
-    return sample.lines[0] == _UNCOVERED
 
 
 def _is_grid(sample: Sample) -> bool:
@@ -194,14 +172,32 @@ SUPPORT_QRELS = Format(
     is_lossless=False,
     source="RubricWeb: Support, qrels",
 )
-_SOURCE = "RUBRIC Workbench, exam_verification"
 VERIFY, SPURIOUS, UNCOVERED, GRID = _WORKBENCH = tuple(
-    Format(name, label, Content.LISTING, recognises, only_written, write, is_lossless=False, source=_SOURCE)
-    for name, label, recognises, write in (
-        ("workbench-verify", "Workbench listing of extracted answers", _is_verify, write_verify),
-        ("workbench-bad-question", "Workbench listing of bad questions", _is_spurious, write_spurious),
-        ("workbench-uncovered", "Workbench listing of uncovered passages", _is_uncovered, write_uncovered),
-        ("workbench-grid", "Workbench grid as CSV", _is_grid, write_grid),
+    Format(
+        f"workbench-{name}",
+        f"Workbench {label}",
+        Content.LISTING,
+        recognises,
+        only_written,
+        partial(_write, texts=texts),
+        is_lossless=False,
+        source="RUBRIC Workbench, exam_verification",
+    )
+    for name, label, recognises, texts in (
+        ("verify", "listing of extracted answers", _is_verify, verify_lines),
+        (
+            "bad-question",
+            "listing of bad questions",
+            lambda sample: sample.lines[0] == _SPURIOUS.format(kind=ItemKind.NUGGET),
+            spurious_lines,
+        ),
+        (
+            "uncovered",
+            "listing of uncovered passages",
+            lambda sample: sample.lines[0] == _UNCOVERED,
+            uncovered_lines,
+        ),
+        ("grid", "grid as CSV", _is_grid, grid_lines),
     )
 )
 FORMATS = (*_WORKBENCH, SUPPORT_QRELS)

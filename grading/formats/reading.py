@@ -70,12 +70,12 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
     return _read(path, _as_text, max_bytes)
 
 
-def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, bytes]]:
+def encoded_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield what `lines` does, but in UTF-8.
 
     That takes a half or a quarter of the memory where a line has a character beyond Latin-1.
     """
-    return _read(path, _as_bytes, max_bytes)
+    return _read(path, _as_bytes, MAX_FILE_BYTES)
 
 
 def text_lines(text: str) -> list[str]:

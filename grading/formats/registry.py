@@ -26,14 +26,13 @@ from grading.formats.annotation_tools import ARGILLA, DOCCANO, LABEL_STUDIO
 from grading.formats.assessments import ASSESSMENTS
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
+from grading.formats.battles import RAGDOLL_BATTLES
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
-from grading.formats.ragdoll_battles import RAGDOLL_BATTLES
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
 from grading.formats.responses.conversion import FORMATS as RESPONSES
 from grading.formats.responses.langfuse import LANGFUSE
 from grading.formats.responses.otel import OTEL
-from grading.formats.support_judgments import JUDGED_PLACES
-from grading.formats.support_labels import LABELLED_ANSWERS
+from grading.formats.support_labels import JUDGED_PLACES, LABELLED_ANSWERS
 from grading.formats.topic_dialects import TopicEntry
 from grading.types import Response
 

@@ -17,7 +17,7 @@ from grading.errors import ParseFailure, UnknownPrompt
 from grading.formats.reading import text_lines
 from grading.graders.replies import NoReply
 from grading.parsing.rating import json_objects
-from grading.prompts.chat import fill
+from grading.prompts.chat import fill, find_prompt
 from grading.types import Importance, ItemKind, Topic
 
 LONGEST = 400
@@ -192,12 +192,7 @@ class DraftPrompt:
 
 def drafting_prompt(prompt_class: str) -> DraftPrompt:
     """Return the prompt of a class. Raises UnknownPrompt, which lists the known ones."""
-    try:
-        return _by_class()[prompt_class]
-    except KeyError:
-        raise UnknownPrompt(
-            f"no drafting prompt {prompt_class!r}; known are {', '.join(sorted(_by_class()))}"
-        ) from None
+    return find_prompt(_by_class(), prompt_class, problem="no drafting prompt")
 
 
 def drafting_prompts() -> tuple[DraftPrompt, ...]:

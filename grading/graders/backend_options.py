@@ -60,10 +60,6 @@ _UNPARSABLE = (
 _HIGHEST_TOKENS = 1_000_000
 
 
-def _every_prompt(_: Prompt) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Option:
     """One setting of a back-end. Its type is that of its default."""
@@ -77,7 +73,7 @@ class Option:
     highest: float = math.inf
     changes_grades: bool = True
     """Options that only change speed or device are not part of the fingerprint."""
-    fits: Callable[[Prompt], bool] = _every_prompt
+    fits: Callable[[Prompt], bool] = lambda prompt: True
     """Whether the option has a meaning for this prompt."""
     json_without: tuple[str, ...] = ()
     """The names that an option whose text is a JSON object may not have; empty for plain text."""
@@ -208,18 +204,10 @@ def _asks_number(prompt: Prompt) -> bool:
     return bool(prompt.first_tokens)
 
 
-def _asks_choice(prompt: Prompt) -> bool:
-    return prompt.rule is ParseRule.LINES or _asks_number(prompt)
-
-
 def _asks_rating(prompt: Prompt) -> bool:
     """Return whether the prompt asks a rating: others never fall back to a default rating."""
     rated = (ParseRule.RATING, ParseRule.FINAL_SCORE, ParseRule.YES_NO)
     return prompt.rule in rated and prompt.purpose is not Purpose.DIRECT and not prompt.is_strict
-
-
-def _has_json_form(prompt: Prompt) -> bool:
-    return prompt.rule in JSON_FORMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +298,11 @@ class CausalOptions(GeneratorOptions):
         "Longest prompt, in tokens; the passage is cut to fit. 0: what the model reads, less the reply.",
         highest=_HIGHEST_TOKENS,
     )
-    constrained: bool = option(False, f"{_LIKELIEST}, or lines of these.", fits=_asks_choice)
+    constrained: bool = option(
+        False,
+        f"{_LIKELIEST}, or lines of these.",
+        fits=lambda prompt: prompt.rule is ParseRule.LINES or _asks_number(prompt),
+    )
     thinking: str = option(DEFAULT, _THINKING, choices=SWITCH)
     reasoning_effort: str = option(DEFAULT, _EFFORT, choices=EFFORTS)
 
@@ -349,7 +341,9 @@ class ReplyOptions(Options):
         fits=_asks_number,
     )
     json_mode: bool = option(
-        False, "Ask for a JSON object, and have the server enforce it.", fits=_has_json_form
+        False,
+        "Ask for a JSON object, and have the server enforce it.",
+        fits=lambda prompt: prompt.rule in JSON_FORMS,
     )
     constrained: bool = option(
         False,

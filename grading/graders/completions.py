@@ -210,14 +210,14 @@ def _message(fields: Mapping[str, Any]) -> _Message:
     if not parts:
         by_kind["text"] += _scalar(content)
     thoughts = [_text_in(fields.get(name)) or "" for name in _THOUGHT_KEYS] + by_kind["thought"]
-    calls = (fields.get("tool_calls"), fields.get("function_call"), *map(_is_call, parts))
+    has_call = any(_kind(part) == "call" for part in parts)
     refusal_text = fields.get("refusal")
     refusals = [_text_in(refusal_text) or _quoted(refusal_text)] if refusal_text else by_kind["refusal"]
     return _Message(
         "".join(by_kind["text"]) if by_kind["text"] else None,
         "\n".join(filter(None, dict.fromkeys(thoughts))),
         "".join(refusals),
-        any(calls),
+        bool(fields.get("tool_calls") or fields.get("function_call") or has_call),
     )
 
 
@@ -232,10 +232,6 @@ def _scalar(content: object) -> list[str]:
 def _kind(part: object) -> str:
     kind = str(_object(part).get("type", "text"))
     return next((name for name, pattern in _KINDS if pattern.search(kind)), "text")
-
-
-def _is_call(part: object) -> bool:
-    return _kind(part) == "call"
 
 
 def _text_in(value: object, depth: int = 4) -> str | None:

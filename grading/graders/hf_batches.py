@@ -223,7 +223,9 @@ class LocalGrader(ABC):
 
     def _prepared(self, pairs: list[CellToGrade]) -> Generator[list[EncodedPrompt | Result]]:
         """Yield prompts and results, some at once, the longest texts first."""
-        ordered = iter(sorted(pairs, key=_characters, reverse=True))
+        ordered = iter(
+            sorted(pairs, key=lambda pair: len(pair.passage.text) + len(pair.item.text), reverse=True)
+        )
         while some := list(islice(ordered, ASKED_AT_ONCE)):
             yield list(self._ask(some))
 
@@ -355,10 +357,6 @@ def _encoded(
     for some in prepared:
         refused += [each for each in some if not isinstance(each, EncodedPrompt)]
         yield from by_length(each for each in some if isinstance(each, EncodedPrompt))
-
-
-def _characters(pair: CellToGrade) -> int:
-    return len(pair.passage.text) + len(pair.item.text)
 
 
 def _padded_tokens(batch: Sequence[EncodedPrompt]) -> int:

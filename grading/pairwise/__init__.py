@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from grading.errors import UnknownPrompt
-from grading.prompts.chat import ChatPrompt, Messages, chat_prompts
+from grading.prompts.chat import ChatPrompt, Messages, chat_prompts, find_prompt
 
 PROMPT_ID = "BetterAnswer@1"
 """The prompt that is used unless another one is named."""
@@ -47,12 +46,7 @@ def pairwise_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:
     Raises UnknownPrompt, which lists the known ones.
     """
     by_id = {prompt.prompt_id: prompt for prompt in chat_prompts("grading.pairwise").values()}
-    try:
-        return by_id[prompt_id]
-    except KeyError:
-        raise UnknownPrompt(
-            f"no prompt about two answers is {prompt_id!r}; known are {', '.join(by_id)}"
-        ) from None
+    return find_prompt(by_id, prompt_id, problem="no prompt about two answers is")
 
 
 def question(text: str, first: str, second: str, prompt: ChatPrompt) -> Messages:

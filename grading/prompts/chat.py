@@ -1,10 +1,10 @@
-"""Prompts that are a chat, and texts of others in a prompt.
+"""Prompts that are a chat, and what others wrote in a prompt: texts, and exemplars that people rated.
 
-Texts that others wrote, in a prompt: they cannot write the control tokens of a model.
-
-A passage that spells `<|im_end|>` would end the user's turn and could begin the model's; one that quotes
-`</s>` would end the prompt. A blank after the first character breaks such a mark: its letters stay to be
-read, and no tokenizer takes them for the token. A text without marks stays as it is, to the byte.
+The words around exemplars are part of what a grade means, like those of a prompt: they must not change. Texts
+of others cannot write the control tokens of a model. A passage that spells `<|im_end|>` would end the user's
+turn and could begin the model's; one that quotes `</s>` would end the prompt. A blank after the first
+character breaks such a mark: its letters stay to be read, and no tokenizer takes them for the token. A text
+without marks stays as it is, to the byte.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 from grading.errors import UnknownPrompt
+from grading.types import Exemplar
 
+P = TypeVar("P")
 # ChatML, Llama 3, Phi, gpt-oss, Command R; DeepSeek; Gemma; Llama 2 and Mistral; T5; most vocabularies.
 _WELL_KNOWN = (
     r"<\|[^<>|\s]{1,40}\|>|<\uff5c[^<>\uff5c\s]{1,40}\uff5c>"
@@ -135,13 +137,15 @@ def chat_prompt(package: str, name: str) -> ChatPrompt:
 
     Raises UnknownPrompt, which lists all.
     """
-    by_name = chat_prompts(package)
+    return find_prompt(chat_prompts(package), name, problem=f"no prompt of {package} is named")
+
+
+def find_prompt(prompts: Mapping[str, P], name: str, *, problem: str) -> P:
+    """Return the prompt of a name. Raises UnknownPrompt: `problem`, the name, and the known ones."""
     try:
-        return by_name[name]
+        return prompts[name]
     except KeyError:
-        raise UnknownPrompt(
-            f"no prompt of {package} is named {name!r}; known are {', '.join(by_name)}"
-        ) from None
+        raise UnknownPrompt(f"{problem} {name!r}; known are {', '.join(sorted(prompts))}") from None
 
 
 @cache
@@ -159,3 +163,36 @@ def chat_prompts(package: str) -> Mapping[str, ChatPrompt]:
         )
         for name, entry in file.items()
     }
+
+
+BEFORE_EXEMPLARS = (
+    "People graded these passages, which are for other topics, on the scale that is explained below.\n\n"
+)
+_EXEMPLAR = "{kind}: {item}\nPassage: {passage}\nGrade: {grade}\n\n"
+_AFTER = "Grade what follows in the same way.\n\n"
+_EXEMPLAR_PLACEHOLDER = re.compile(r"\{(kind|item|passage|grade)\}")
+
+
+def exemplar_block(
+    exemplars: Sequence[Exemplar], label_of: Callable[[int], str], marks: PromptMarks = WELL_KNOWN
+) -> str:
+    """Return what stands before a prompt's own text; empty without exemplars.
+
+    `label_of` is the prompt's name of a rating. Control tokens in the texts are broken, as `fill` does.
+    """
+    if not exemplars:
+        return ""
+    texts = (
+        {
+            "kind": each.kind.value.capitalize(),
+            "item": " ".join(each.item.split()),
+            "passage": " ".join(each.passage.split()),
+            "grade": label_of(each.rating),
+        }
+        for each in exemplars
+    )
+    return (
+        BEFORE_EXEMPLARS
+        + "".join(fill(_EXEMPLAR, _EXEMPLAR_PLACEHOLDER, each, marks) for each in texts)
+        + _AFTER
+    )

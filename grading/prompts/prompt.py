@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 
-from grading.errors import ParseFailure, UnknownPrompt
+from grading.errors import ParseFailure
 from grading.parsing import (
     OnUnparsable,
     Parsed,
@@ -23,8 +23,7 @@ from grading.parsing import (
     parse_rating,
     parse_yes_no,
 )
-from grading.prompts.chat import WELL_KNOWN, PromptMarks, fill
-from grading.prompts.few_shot import exemplar_block
+from grading.prompts.chat import WELL_KNOWN, PromptMarks, exemplar_block, fill, find_prompt
 from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome, Purpose
 from grading.verify import verify
 
@@ -237,12 +236,7 @@ def _rating(prompt: Prompt, reply: str, on_unparsable: OnUnparsable) -> ParsedRa
 
 def get(prompt_class: str) -> Prompt:
     """Return the present version of a prompt class. Raises UnknownPrompt, which lists the known ones."""
-    try:
-        return by_class()[prompt_class]
-    except KeyError:
-        raise UnknownPrompt(
-            f"no prompt class {prompt_class!r}; known are {', '.join(sorted(by_class()))}"
-        ) from None
+    return find_prompt(by_class(), prompt_class, problem="no prompt class")
 
 
 def published() -> tuple[Prompt, ...]:

@@ -32,8 +32,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.max_t import ALPHA, DRAWS, step_down
-from grading.statistics.mean_intervals import LEVEL, MIN_TOPICS, SEED
+from grading.statistics.max_t import ALPHA, step_down
+from grading.statistics.mean_intervals import LEVEL, MIN_TOPICS, RESAMPLES, SEED
 from grading.statistics.vote_variance import Scored, Variance, variance
 
 PRIOR_SD = 3.0
@@ -110,7 +110,8 @@ class Strengths:
         if first.size:
             observed = np.abs(self.deviations[first, second])
             random = np.random.default_rng(SEED)
-            drawn = random.normal(size=(DRAWS, self.strength.size)) @ np.linalg.cholesky(self.covariance).T
+            size = RESAMPLES, self.strength.size
+            drawn = random.normal(size=size) @ np.linalg.cholesky(self.covariance).T
             variances = self.covariance.diagonal()
             errors = np.sqrt(variances[first] + variances[second] - 2 * self.covariance[first, second])
 
@@ -123,12 +124,12 @@ class Strengths:
             p[first, second] = p[second, first] = step_down(observed, under_chance)
         return p
 
-    def ranks(self, *, alpha: float = ALPHA) -> list[tuple[int, int]]:
+    def ranks(self) -> list[tuple[int, int]]:
         """Return the best and the worst rank of each system that are left open.
 
-        Some is wrong by chance with at most `alpha`.
+        Some is wrong by chance with at most ALPHA.
         """
-        is_clear = self.pairwise_p() <= alpha
+        is_clear = self.pairwise_p() <= ALPHA
         above = (is_clear & (self.strength[:, np.newaxis] > self.strength)).sum(axis=0)
         below = (is_clear & (self.strength[:, np.newaxis] < self.strength)).sum(axis=0)
         return [
@@ -137,9 +138,7 @@ class Strengths:
         ]
 
 
-def strengths(
-    votes: Votes, systems: int, *, lengths: Floats | None = None, level: float = LEVEL
-) -> Strengths:
+def strengths(votes: Votes, systems: int, *, lengths: Floats | None = None) -> Strengths:
     """Fit the strengths of `systems` systems, with intervals. Raises ValueError without votes.
 
     `lengths`, of shape (votes,), are logs of the first answer's length over the second's: with them strengths
@@ -166,8 +165,8 @@ def strengths(
     values[:systems, :systems] -= 1 / systems
     errors, freedom = spread.errors(values)
     topics = np.append(_topics(votes, systems), np.unique(votes.topic).size)[: len(values)]
-    without_votes = ndtri((1 + level) / 2) * PRIOR_SD * np.sqrt((values**2).sum(axis=1))
-    half = np.minimum(errors * stdtrit(freedom, (1 + level) / 2), without_votes)
+    without_votes = ndtri((1 + LEVEL) / 2) * PRIOR_SD * np.sqrt((values**2).sum(axis=1))
+    half = np.minimum(errors * stdtrit(freedom, (1 + LEVEL) / 2), without_votes)
     half[topics < MIN_TOPICS] = np.nan
     low, high = fitted[:-1] - half, fitted[:-1] + half
     return Strengths(

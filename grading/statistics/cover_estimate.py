@@ -140,8 +140,8 @@ class _Stratum:
     rate: float
 
 
-def estimate(units: Sequence[Unit], *, level: float = LEVEL, seed: int = 0) -> Estimates:
-    """Estimate every run's Rubric-Cover by people, with the central credible interval of `level`.
+def estimate(units: Sequence[Unit], *, seed: int = 0) -> Estimates:
+    """Estimate every run's Rubric-Cover by people, with the central credible interval of LEVEL.
 
     Two runs over ten items each; the grader finds nothing in the second, and people agree with it wherever
     they looked, which was at half of the cells.
@@ -163,7 +163,7 @@ def estimate(units: Sequence[Unit], *, level: float = LEVEL, seed: int = 0) -> E
     noise = (missed * (1 - missed)) @ _by_place(place, unknown**2, missed.shape[1]).T
     rates = [stratum.rate for stratum in strata]
     noise *= _passage_factor(units, missed.mean(axis=0)[place], unknown, rates)
-    return _summed(means, noise, adds.sum(axis=1), level)
+    return _summed(means, noise, adds.sum(axis=1))
 
 
 def sample_size(units: Sequence[Unit]) -> SampleSize:
@@ -305,10 +305,10 @@ def _outer(values: Floats) -> Floats:
     return values[:, :, np.newaxis] * values[:, np.newaxis, :]
 
 
-def _summed(means: Floats, noise: Floats, most: Floats, level: float) -> Estimates:
+def _summed(means: Floats, noise: Floats, most: Floats) -> Estimates:
     """Sum up (draws, runs) as a mixture of normal distributions, one a draw."""
     points = (means[:, :, np.newaxis] + np.sqrt(noise)[:, :, np.newaxis] * _NODES).swapaxes(0, 1)
-    low, high = np.quantile(points.reshape(len(most), -1), [0.5 - level / 2, 0.5 + level / 2], axis=1)
+    low, high = np.quantile(points.reshape(len(most), -1), [0.5 - LEVEL / 2, 0.5 + LEVEL / 2], axis=1)
     between, within = means.var(axis=0), noise.mean(axis=0)
     whole = between + within
     return Estimates(

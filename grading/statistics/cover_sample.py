@@ -203,7 +203,7 @@ class LinearEstimates:
     """The lambda of each run."""
 
 
-def linear_estimate(units: Units, *, level: float = LEVEL) -> LinearEstimates:
+def linear_estimate(units: Units) -> LinearEstimates:
     """Return the score by people of every run, with its interval; a finite population: all rated is certain.
 
     >>> grader = np.tile([1.0, 0.0], 50)
@@ -239,7 +239,7 @@ def linear_estimate(units: Units, *, level: float = LEVEL) -> LinearEstimates:
         squares = (spread * residuals**2).sum(axis=1)
         floor = spread.sum(axis=1) * _DOUBTED / (n + 1)
         error = of_run / total * np.sqrt(np.maximum(squares + floor / 2, floor))
-        half = stdtrit(n - 2, 0.5 + level / 2) * error
+        half = stdtrit(n - 2, 0.5 + LEVEL / 2) * error
     few = n < np.minimum(MIN_UNITS, (units.weights > 0).sum(axis=1))
     value, low, high = (
         np.where(few | (n < 3), np.nan, np.clip(end, 0, of_run))
@@ -293,7 +293,7 @@ def size_for(weights: Floats, doubts: Floats, a_run: int) -> int:
     return low
 
 
-def expected_half_width(weights: Floats, doubts: Floats, chances: Floats, *, level: float = LEVEL) -> float:
+def expected_half_width(weights: Floats, doubts: Floats, chances: Floats) -> float:
     """Return the half-width of the median run's interval; NaN without units.
 
     People turn the grader's credits as often as the doubts say.
@@ -304,7 +304,7 @@ def expected_half_width(weights: Floats, doubts: Floats, chances: Floats, *, lev
     is_open = chances > 0
     noise = weights[:, is_open] ** 2 * (1 - chances[is_open]) / chances[is_open] * doubts[is_open]
     errors = np.sqrt(noise.sum(axis=1))[weights.any(axis=1)]
-    return NormalDist().inv_cdf(0.5 + level / 2) * float(np.median(errors)) if len(errors) else float("nan")
+    return NormalDist().inv_cdf(0.5 + LEVEL / 2) * float(np.median(errors)) if len(errors) else float("nan")
 
 
 def drawn(chances: Floats, size: int, *, seed: int) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ What chance makes is found by a step-down max-T test of one of two kinds:
 
 - SIGN_FLIPS: both sides of a difference change places on a topic, for all differences jointly. This is exact
   where runs of equal mean are exchangeable. All flips are counted for up to EXACT_TOPICS topics; for more,
-  DRAWS flips are drawn with a fixed seed, and p-values have a Monte-Carlo error.
+  `n_resamples` flips are drawn with a fixed seed, and p-values have a Monte-Carlo error.
 - STUDENTISED: each difference is in units of its own standard error, and topics are resampled. It assumes no
   exchangeable runs, and tells little apart by a dozen topics.
 
@@ -31,12 +31,10 @@ from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from grading.arrays import divide_or_zero
-from grading.statistics.mean_intervals import RESAMPLES, SEED, mean_intervals, resamples
+from grading.statistics.mean_intervals import SEED, mean_intervals, n_resamples, resamples
 
 ALPHA = 0.05
 POWER = 0.8
-DRAWS = RESAMPLES
-"""Flips or resamples; what was seen is one of them."""
 EXACT_TOPICS = 14
 """Up to so many topics all 2^(topics - 1) flips are counted: a flip and its opposite are as extreme."""
 MIN_TOPICS = 6
@@ -103,7 +101,7 @@ def p_error(p: float, topics: int, test: PairedTest = PairedTest.SIGN_FLIPS) -> 
     (0.0022, 0.0)
     """
     is_exact = test is PairedTest.SIGN_FLIPS and topics <= EXACT_TOPICS
-    return 0.0 if is_exact else sqrt(p * (1 - p) / DRAWS)
+    return 0.0 if is_exact else sqrt(p * (1 - p) / n_resamples(topics))
 
 
 def interval(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> tuple[float, float]:
@@ -183,24 +181,24 @@ def step_down(observed: Floats, under_chance: Callable[[Ints], Floats]) -> Float
     return p
 
 
-def critical_value(drawn: Floats, *, alpha: float = ALPHA) -> float:
-    """Return what the largest of several statistics exceeds by chance with at most `alpha`.
+def critical_value(drawn: Floats) -> float:
+    """Return what the largest of several statistics exceeds by chance with at most ALPHA.
 
     `drawn` has the shape (tests, draws).
 
     >>> critical_value(np.array([np.arange(100.0), np.zeros(100)]))
     95.0
     """
-    return float(np.quantile(drawn.max(axis=0), 1 - alpha, method="higher"))
+    return float(np.quantile(drawn.max(axis=0), 1 - ALPHA, method="higher"))
 
 
-def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, power: float = POWER) -> float:
-    """Return the difference of two means that so many topics tell apart with this power.
+def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> float:
+    """Return the difference of two means that so many topics tell apart with a power of POWER.
 
     It is among all pairs of rows of scores (runs, topics); NaN where no difference can be clear, or nothing
     differs by chance.
 
-    It is the critical value of the largest difference plus z(power) standard errors, for a pair of middling
+    It is the critical value of the largest difference plus z(POWER) standard errors, for a pair of middling
     spread; the scores are first centred, so that what truly differs does not count as noise.
 
     >>> wave = np.sin(np.arange(24.0))
@@ -228,7 +226,7 @@ def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, powe
     else:
         n = float(np.median(counted.sum(axis=1)))
         critical *= sqrt(n / (n - 1))  # what is centred varies less
-    resolved = critical + NormalDist().inv_cdf(power) * error
+    resolved = critical + NormalDist().inv_cdf(POWER) * error
     return resolved if _ROUNDING < resolved < inf else float("nan")
 
 
@@ -290,12 +288,12 @@ def _studentised(means: Floats, errors: Floats) -> Floats:
 
 @lru_cache(maxsize=4)
 def _flips(topics: int) -> Floats:
-    """Return signs of shape (topics, draws); the first draw flips nothing."""
+    """Return signs of shape (topics, draws); the first draw flips nothing: what was seen is one of them."""
     if topics <= EXACT_TOPICS:
         bits = np.arange(2 ** (topics - 1)) >> np.arange(topics)[:, np.newaxis]
         signs = np.where(bits & 1, -1.0, 1.0)
     else:
-        signs = np.where(default_rng(SEED).integers(2, size=(topics, DRAWS)), -1.0, 1.0)
+        signs = np.where(default_rng(SEED).integers(2, size=(topics, n_resamples(topics))), -1.0, 1.0)
         signs[:, 0] = 1.0
     signs.setflags(write=False)
     return signs

@@ -28,6 +28,9 @@ from numpy.typing import NDArray
 from grading.arrays import divide, percentiles
 
 RESAMPLES = 10_000
+FEWEST_RESAMPLES = 2_000
+MOST_DRAWN = 20_000_000
+"""Topics that all resamples draw together, at most where this leaves FEWEST_RESAMPLES."""
 SEED = 20240717
 LEVEL = 0.95
 _BLOCK = 50_000
@@ -98,14 +101,26 @@ def marks(means: NDArray[np.float64]) -> Marks:
     return Marks(*percentiles(means[np.newaxis], (0, 50, 100, 75, 85))[:, 0].round(12).tolist())
 
 
+def n_resamples(topics: int) -> int:
+    """Return how many resamples of so many topics are drawn: fewer of many, where they would take gigabytes.
+
+    >>> n_resamples(54), n_resamples(5_000), n_resamples(100_000)
+    (10000, 4000, 2000)
+    """
+    return min(RESAMPLES, max(FEWEST_RESAMPLES, MOST_DRAWN // max(1, topics)))
+
+
 @lru_cache(maxsize=4)
-def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float32]:
+def resamples(topics: int, n: int | None = None) -> NDArray[np.float32]:
     """Return an array of shape (n, topics): how often each topic is drawn; rows sum to the number of topics.
+
+    `n` is by default `n_resamples`.
 
     >>> resamples(3, n=2).sum(axis=1).tolist()
     [3.0, 3.0]
     """
-    random = default_rng(seed)
+    n = n or n_resamples(topics)
+    random = default_rng(SEED)
     counts = np.empty((n, topics), dtype=np.float32)
     step = max(1, _BLOCK // max(1, topics))
     for start in range(0, n, step):
@@ -181,7 +196,7 @@ class Intervals(NamedTuple):
     """Monte-Carlo standard error of an end."""
 
 
-def mean_intervals(values: Floats, *, level: float = LEVEL) -> Intervals:
+def mean_intervals(values: Floats) -> Intervals:
     """Return the interval of the mean of each row of values (rows, topics); NaN is left out.
 
     >>> few = [np.nan] * 3
@@ -195,7 +210,7 @@ def mean_intervals(values: Floats, *, level: float = LEVEL) -> Intervals:
         rows = np.flatnonzero(n_topics == n)
         defined = values[rows][~np.isnan(values[rows])].reshape(len(rows), n)
         means, errors = defined.mean(axis=1), defined.std(axis=1, ddof=1) / np.sqrt(n)
-        factors, spreads = _factors(defined - means[:, np.newaxis], level)
+        factors, spreads = _factors(defined - means[:, np.newaxis])
         ends = np.stack([means - factors * errors, means + factors * errors, spreads * errors])
         bounds[:, rows] = np.where(errors > _ROUNDING, ends, np.nan)
     return Intervals(*bounds)
@@ -206,7 +221,6 @@ def statistic_interval(
     statistic: Statistic,
     *,
     bounds: tuple[float, float] = (-inf, inf),
-    level: float = LEVEL,
 ) -> ConfidenceInterval:
     """Return the interval of `statistic` of the sum of tables, one a topic: shape (topics, *table).
 
@@ -227,14 +241,14 @@ def statistic_interval(
     pseudo_values = n * value - (n - 1) * statistic(total - counted)
     if np.isnan(pseudo_values).any():
         return UNDEFINED
-    of_mean = mean_intervals(pseudo_values[np.newaxis], level=level)
+    of_mean = mean_intervals(pseudo_values[np.newaxis])
     if np.isnan(of_mean.low[0]):
         return UNDEFINED
     half = (of_mean.high[0] - of_mean.low[0]) / 2
     return ConfidenceInterval(float(max(value[0] - half, bounds[0])), float(min(value[0] + half, bounds[1])))
 
 
-def _factors(centred: Floats, level: float) -> tuple[Floats, Floats]:
+def _factors(centred: Floats) -> tuple[Floats, Floats]:
     """Return how many standard errors each mean may be off, and the Monte-Carlo errors of these numbers."""
     n = centred.shape[1]
     drawn = resamples(n).T
@@ -242,6 +256,6 @@ def _factors(centred: Floats, level: float) -> tuple[Floats, Floats]:
     least = _LEAST_SPREAD**2 * (centred**2).mean(axis=1, keepdims=True)
     variances = np.maximum(centred**2 @ drawn / n - means**2, np.maximum(least, _ROUNDING**2))
     statistics = np.abs(means) / np.sqrt(variances / (n - 1))
-    spread = np.sqrt(level * (1 - level) / RESAMPLES)
-    low, factors, high = percentiles(statistics, 100 * np.array([level - spread, level, level + spread]))
+    spread = np.sqrt(LEVEL * (1 - LEVEL) / n_resamples(n))
+    low, factors, high = percentiles(statistics, 100 * np.array([LEVEL - spread, LEVEL, LEVEL + spread]))
     return factors, (high - low) / 2

@@ -67,10 +67,10 @@ class Order:
         return np.asarray(len(self.better) - self.better.sum(axis=1, dtype=np.int64))
 
 
-def order(means: Scores, p: Scores, *, alpha: float = ALPHA) -> Order:
+def order(means: Scores, p: Scores) -> Order:
     """Return which runs are clearly ahead of which.
 
-    All statements together are wrong with a chance of at most `alpha`; `p` has the adjusted p-values of all
+    All statements together are wrong with a chance of at most ALPHA; `p` has the adjusted p-values of all
     pairs (`max_t.pairwise_p`).
 
     The ranks that follow are those of Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks" (Review of
@@ -85,7 +85,7 @@ def order(means: Scores, p: Scores, *, alpha: float = ALPHA) -> Order:
     comparable = np.where(has_mean, means, -np.inf)
     higher = comparable[:, np.newaxis] > comparable[np.newaxis, :]
     first = np.flatnonzero(comparable == comparable.max()).tolist()
-    return Order(higher & (p <= alpha), tuple(first), has_mean)
+    return Order(higher & (p <= ALPHA), tuple(first), has_mean)
 
 
 def relative_gains(before: Floats, after: Floats) -> Floats:

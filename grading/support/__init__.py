@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import TypeVar
 
-from grading.errors import ParseFailure, UnknownPrompt
+from grading.errors import ParseFailure
 from grading.parsing.rating import parse_label
-from grading.prompts.chat import WELL_KNOWN, ChatPrompt, Messages, chat_prompts
+from grading.prompts.chat import WELL_KNOWN, ChatPrompt, Messages, chat_prompts, find_prompt
 from grading.types import CONTRADICTS
 
 MOST_CITATIONS = 3
@@ -99,12 +99,7 @@ def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:
     Raises UnknownPrompt, which lists the known ones.
     """
     by_id = {prompt.prompt_id: prompt for prompt in known_prompts()}
-    try:
-        return by_id[prompt_id]
-    except KeyError:
-        raise UnknownPrompt(
-            f"no prompt about support is {prompt_id!r}; known are {', '.join(by_id)}"
-        ) from None
+    return find_prompt(by_id, prompt_id, problem="no prompt about support is")
 
 
 def known_prompts() -> tuple[ChatPrompt, ...]:

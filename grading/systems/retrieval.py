@@ -141,15 +141,15 @@ class PassageIndex:
         index.add(passage for passage in passages() if passage.passage_id not in kept)
         return index
 
-    def search(self, topic: Topic, *, depth: int = DEPTH, run_tag: str = "bm25") -> Ranking:
+    def search(self, topic: Topic, *, depth: int = DEPTH) -> Ranking:
         """Return the passages that share a word with the topic, best first; ties in the order of adding."""
         numbers = [self.vocabulary[word] for word in index_words(topic.text) if word in self.vocabulary]
         if not numbers:
-            return Ranking(run_tag, topic.query_id, (), ())
+            return Ranking("bm25", topic.query_id, (), ())
         scores = self._bm25().get_scores_from_ids(numbers)
         places = _best(scores, depth)
         ids, values = (self.ids[place] for place in places), (float(scores[place]) for place in places)
-        return Ranking(run_tag, topic.query_id, tuple(ids), tuple(values))
+        return Ranking("bm25", topic.query_id, tuple(ids), tuple(values))
 
     def save(self, folder: Path) -> None:
         """Write the index; what stood in the folder before is replaced."""
@@ -217,10 +217,8 @@ def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
     return places[np.argsort(-scores[places], kind="stable")][:depth]
 
 
-def reciprocal_rank_fusion(
-    rankings: Sequence[Ranking], *, depth: int, k: int = K, run_tag: str = "rrf"
-) -> Ranking:
-    """Rank passages by the sum of `1 / (k + rank)` over the rankings that have them.
+def reciprocal_rank_fusion(rankings: Sequence[Ranking], *, depth: int) -> Ranking:
+    """Rank passages by the sum of `1 / (K + rank)` over the rankings that have them.
 
     Equal sums are in the order of their ids, so that the order of the rankings does not matter. Raises
     ValueError for rankings of several topics, or none.
@@ -236,8 +234,8 @@ def reciprocal_rank_fusion(
     sums: defaultdict[str, float] = defaultdict(float)
     for ranking in sorted(rankings, key=lambda each: each.run_tag):
         for rank, doc_id in enumerate(ranking.doc_ids, 1):
-            sums[doc_id] += 1 / (k + rank)
-    return best_first(run_tag, topics.pop(), sums.items(), depth)
+            sums[doc_id] += 1 / (K + rank)
+    return best_first("rrf", topics.pop(), sums.items(), depth)
 
 
 def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]], depth: int) -> Ranking:

@@ -149,15 +149,12 @@ def join(invitation: Invitation, *, person: User, team: str = "") -> bool:
         Invitation.objects.filter(pk=usable.pk).update(uses=F("uses") + 1)
     if is_member:
         return False
-    if usable.names_no_team and _is_taken(team, usable.collection):
+    taken = {"", *(name.casefold() for name in team_names(usable.collection))}
+    if usable.names_no_team and team.casefold() in taken:
         raise TeamTaken
     set_role(person, usable.collection, role=role, by=person, team=usable.team or team)
     audit.record("invitation used", usable, by=person, detail=f"{person.username}: {role}")
     return True
-
-
-def _is_taken(team: str, collection: Collection) -> bool:
-    return not team or team.casefold() in {name.casefold() for name in team_names(collection)}
 
 
 def joined_message(invitation: Invitation, *, is_new: bool) -> str:

@@ -12,9 +12,34 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import TextChoices
 from django.http import Http404
 
+from rubricweb.core.reader import reader
+
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
     from rubricweb.corpus.models import Collection
+
+
+class InColdStorage(PermissionDenied):
+    """Raised where grades of a collection would be read or written that are in cold storage."""
+
+    title = "In cold storage"
+
+    def __init__(self, slug: str) -> None:
+        super().__init__(
+            f"The grades of {slug} are in cold storage. Its leaderboards stay, and comparisons; for anything "
+            f"else the administrator of the server brings them back: rubricweb thaw {slug}"
+        )
+
+
+SERVED_COLD = {
+    "leaderboards",
+    "archives:delete",
+    "api:collections",
+    "api:leaderboard",
+    "api:comparison",
+    "api:qrels",
+}
+"""Url namespaces, and names within the API, whose pages need no row of a grade."""
 
 
 class Role(TextChoices):
@@ -110,7 +135,8 @@ def _role_cache(user: User) -> dict[int, Role | None]:
 def require(user: User, collection: Collection, needed: Role) -> Role:
     """Return the user's role if it suffices; Http404 for an outsider, PermissionDenied (403) for too little.
 
-    A participant is an outsider wherever participants have nothing to do.
+    A participant is an outsider wherever participants have nothing to do. What reads grades as rows is
+    closed while the collection is in cold storage: InColdStorage, also a 403.
     """
     held = role_of(user, collection)
     if held is None or (held is Role.PARTICIPANT and needed is not TO_SUBMIT):
@@ -119,4 +145,13 @@ def require(user: User, collection: Collection, needed: Role) -> Role:
         raise PermissionDenied(
             f"This needs the role {needed.label}; your role here is {held.label}. An organizer can change it."
         )
+    if collection.cold_at:
+        match = getattr(reader().request, "resolver_match", None)
+        if match is None or not is_served_cold(match.view_name):
+            raise InColdStorage(collection.slug)
     return held
+
+
+def is_served_cold(route: str) -> bool:
+    """Return whether a route, such as `leaderboards:board`, needs no row of a grade."""
+    return not SERVED_COLD.isdisjoint((route, route.partition(":")[0]))

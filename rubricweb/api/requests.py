@@ -25,7 +25,7 @@ from rest_framework.views import set_rollback
 from grading.errors import BadFormat
 from rubricweb.accounts.actions import LastOrganizer
 from rubricweb.banks.changes import BankError, Conflict, OrderChanged
-from rubricweb.campaigns.errors import QueueError
+from rubricweb.campaigns.actions import QueueError
 from rubricweb.core import errors
 from rubricweb.core.forms import too_large
 from rubricweb.grades.human_ratings import HumanGradeError, RatedMeanwhile

@@ -238,8 +238,10 @@ def write_archive(collection: Collection, path: Path) -> Manifest:
     """Write the collection to `path`, as it is at one moment. Raises OSError and CannotArchive.
 
     The file is there whole or not at all. Work that is under way is archived as cancelled, so that nothing
-    begins when it is restored.
+    begins when it is restored. A collection in cold storage is not archived.
     """
+    if collection.cold_at:
+        raise CannotArchive(f"Its grades are in cold storage. First: rubricweb thaw {collection.slug}")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
         written = Path(folder) / path.name
         with snapshot(), ZipFile(written, "w", ZIP_DEFLATED) as target:

@@ -35,6 +35,7 @@ from rubricweb.core import audit, events
 from rubricweb.core.models import AuditEntry, new_stamp
 from rubricweb.corpus.derived_models import NearDuplicate
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Response, Run, Topic
+from rubricweb.grades import cold
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.models import Grade
 from rubricweb.jobs.models import Job, LeasedWork
@@ -131,6 +132,7 @@ def delete_collection(collection: Collection, *, by: User | None) -> dict[str, i
         verb="collection deleted", kind="collection", object_id=collection.pk, by=by, detail=detail
     )
     transaction.on_commit(partial(tables.remove, files))
+    transaction.on_commit(partial(cold.remove, collection.pk))
     transaction.on_commit(partial(retrieval.remove_index, collection.pk))
     return gone
 
@@ -158,6 +160,7 @@ def remove_hidden(collection: Collection) -> None:
     SQLite does not check foreign keys meanwhile: all rows that hang on others of the collection go as well.
     """
     tables.remove([path for _, path in tables.files_of(collection)])
+    cold.remove(collection.pk)
     with connection.constraint_checks_disabled():
         for table in _deepest_first():
             _remove_in_portions(table, collection)

@@ -22,7 +22,7 @@ from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
 from rubricweb.arena.judges.votes import PairJudgment
 from rubricweb.arena.models import Reason
-from rubricweb.banks.kept_assignments import KEPT
+from rubricweb.banks.convert import KEPT
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.undo import kinds

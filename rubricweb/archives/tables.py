@@ -64,6 +64,7 @@ NOT_ARCHIVED = ("collection archived", "collection restored")
 _FRESH = {
     "corpus.Collection.is_being_deleted": "it tells of work on this server",
     "corpus.Collection.is_gone": "it tells of work on this server",
+    "corpus.Collection.cold_at": "an archive has the grades as rows",
     "corpus.Collection.stamp": "caches are keyed by it, and it must be new in each database",
     "grades.MatrixStamp.number": "caches are keyed by it",
     "grades.HumanStamp.number": "caches are keyed by it",

@@ -1,4 +1,4 @@
-"""Draw battles, vote, take votes back, skip; what organizers set."""
+"""Draw battles, vote, take votes back, skip, have a model judge; what organizers set."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from grading.pairwise import LONGEST_REPLY, PROMPT_ID
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import NOUNS, stored_answers
 from rubricweb.arena.battles import (
+    ArenaError,
     NothingToTakeBack,
     NothingVoted,
     NotTwoAnswers,
@@ -21,10 +23,12 @@ from rubricweb.arena.battles import (
     next_number,
 )
 from rubricweb.arena.board import VoteBoard
-from rubricweb.arena.models import Arena, Battle, Reason, Vote
+from rubricweb.arena.judges.votes import Judge, missing
+from rubricweb.arena.models import Arena, Battle, JudgedPair, JudgeJob, Reason, Vote
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.official import put_official_scores
+from rubricweb.jobs.limits import Limits, begin
 
 EVENT = "votes"
 
@@ -200,3 +204,60 @@ def _append(battle: Battle, uid: UUID, fields: Mapping[str, object], *, seen: in
     _show_names(locked)
     events.publish_on_commit(battle.collection.channel, EVENT)
     return added
+
+
+class NothingToJudge(ArenaError):
+    """The model has judged, or will judge, every pair of the chosen ones."""
+
+    def __init__(self) -> None:
+        super().__init__("This model has judged all of these pairs, or a job is about to ask it.")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """Which model is asked, about which pairs, and how."""
+
+    backend: str
+    llm: str
+    pairs: JudgeJob.Pairs = JudgeJob.Pairs.VOTED
+    longest_reply: int = LONGEST_REPLY
+    """In tokens."""
+
+    @property
+    def judge(self) -> Judge:
+        return Judge(self.backend, self.llm, PROMPT_ID)
+
+
+@transaction.atomic
+def start_judging(
+    collection: Collection, asking: JudgeRequest, *, limits: Limits, by: User | None
+) -> JudgeJob:
+    """Have workers ask the model about each pair that it has not judged. Raises NothingToJudge."""
+    locked_arena(collection)  # two jobs that start at once ask about no pair twice
+    pairs = missing(collection, asking.judge, asking.pairs)
+    if not pairs:
+        raise NothingToJudge
+    job = JudgeJob(
+        collection=collection,
+        backend=asking.backend,
+        llm=asking.llm,
+        prompt_id=asking.judge.prompt_id,
+        pairs=asking.pairs,
+        longest_reply=asking.longest_reply,
+        by=by,
+    )
+    chunks = [
+        JudgedPair(
+            size=1,
+            topic_id=pair.topic_id,
+            left_id=pair.left_id,
+            right_id=pair.right_id,
+            left_digest=pair.left_digest,
+            right_digest=pair.right_digest,
+            replies=pair.replies,
+        )
+        for pair in pairs
+    ]
+    begin(job, chunks, limits)
+    audit.record("votes asked of a model", collection, by=by, detail=f"{job}: {job.total:,} pairs")
+    return job

@@ -22,6 +22,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, options_of_writer
 from rubricweb.jobs import steering
+from rubricweb.jobs.limits import Limits, begin
 from rubricweb.jobs.models import Job
 from rubricweb.systems import models, retrieval
 
@@ -39,7 +40,7 @@ class NewQuestion:
 
 
 @transaction.atomic
-def ask(collection: Collection, request: NewQuestion, *, limits: steering.Limits, by: User) -> Battle:
+def ask(collection: Collection, request: NewQuestion, *, limits: Limits, by: User) -> Battle:
     """Have workers make two answers, and open the blind battle of them. Raises ValueError (`two_systems`)."""
     arena = battles.locked_arena(collection)
     number = battles.next_number(collection, by)
@@ -48,7 +49,7 @@ def ask(collection: Collection, request: NewQuestion, *, limits: steering.Limits
     question = _question(
         collection, request.text, topic=request.topic, is_drawn=DRAWN in request.systems, by=by
     )
-    steering.begin(question, [_fresh(collection, system, request.writer) for system in both], limits)
+    begin(question, [_fresh(collection, system, request.writer) for system in both], limits)
     audit.record("question asked in the arena", question, by=by, detail=request.text[:200])
     return Battle.objects.create(
         collection=collection, person=by, number=number, question=question, drawn=Battle.Drawn.ASKED
@@ -101,7 +102,7 @@ def answer_once(
     spec: SystemSpec,
     *,
     candidates: Sequence[models.Json] | None,
-    limits: steering.Limits,
+    limits: Limits,
     by: User,
 ) -> Question:
     """Have workers rerank or answer for a program, from candidates in Ragnarök's form or retrieved ones.
@@ -116,7 +117,7 @@ def answer_once(
     request: models.Json = {"qid": query.query_id}
     request |= {} if candidates is None else {"candidates": candidates}
     chunk = FreshAnswer(spec=models.spec_as_json(spec), request=request, size=1)
-    steering.begin(question, [chunk], limits)
+    begin(question, [chunk], limits)
     audit.record("answer requested by a program", question, by=by, detail=spec.method)
     return question
 

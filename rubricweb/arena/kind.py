@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils.text import Truncator
 
 from grading.systems.base import Source
@@ -14,10 +14,10 @@ from grading.systems.pipeline import make
 from grading.types import Topic
 from rubricweb.arena import battles
 from rubricweb.arena.models import Battle, FreshAnswer, Question
-from rubricweb.core import events
 from rubricweb.core.reader import reader
-from rubricweb.jobs import leases, steering
-from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
+from rubricweb.jobs.kinds import Need
+from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.limits import AskingKind, need_of
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.systems import retrieval
@@ -27,24 +27,16 @@ from rubricweb.systems.models import made_as_json
 LONGEST = 120
 
 
-class FreshAnswers(ChunkKind[FreshAnswer]):
+class FreshAnswers(AskingKind[FreshAnswer]):
     name = "fresh-answer"
     model = FreshAnswer
     related = ("job__collection", "job__topic")
-    job_related = ("collection",)
     payload = ("replies", "result")
     activity = "question's answering"
     is_awaited = True
 
-    def run(self, lease: leases.Lease[FreshAnswer]) -> None:
-        """Make one of the answers, from candidates that came along or retrieved ones.
-
-        Raises what `Kind.run` does, and what models raise.
-        """
-        began = time.monotonic()
-        chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
-        if chunk.job.state not in Job.WORKED_ON:
-            raise Stopping
+    def ask(self, lease: Lease[FreshAnswer], chunk: FreshAnswer) -> dict[str, Any]:
+        """Make one of the answers, from candidates that came along or retrieved ones."""
         spec, collection = chunk.made_by, chunk.job.collection
         topic = Topic(chunk.job.query_id or f"question-{chunk.job_id}", chunk.job.text)
         if "candidates" not in chunk.request:
@@ -54,12 +46,14 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
             given = retrieval.sources_sent(chunk.request["candidates"])
             ranking, sources_of = retrieval.unscored(topic.query_id, given), partial(_first, given)
         result = made_as_json(make(spec, topic, ranking, sources_of, model_of(spec, lease, chunk)))
-        leases.finish(lease, result=result, done=1, seconds=time.monotonic() - began)
-        events.publish_on_commit(chunk.job.collection.channel, "progress")
+        return {"result": result, "done": 1}
+
+    def audited(self, job: Question) -> tuple[Model, str]:
+        return job, ""
 
     def need(self, work: FreshAnswer) -> Need | None:
         spec = work.made_by
-        return steering.need_of(spec.backend, spec.llm) if spec.needs_model else None
+        return need_of(spec.backend, spec.llm) if spec.needs_model else None
 
     def label(self, work: FreshAnswer) -> str:
         return f"an answer to question {work.job_id} of the arena"
@@ -69,9 +63,6 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
         question: Question = self.job(work)
         if question.state == Job.State.DONE:
             battles.keep_digests(question)
-
-    def job_changed(self, job: Question) -> None:
-        events.publish(job.collection.channel, "progress")
 
 
 def _first(given: list[Source], doc_ids: Sequence[str]) -> list[Source]:

@@ -17,7 +17,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import Writer, writer_of
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.jobs.steering import MILLION, cost
+from rubricweb.jobs.limits import MILLION, cost
 from rubricweb.systems.retrieval import corpus_names
 
 SIDES = ("first", "second")

@@ -32,7 +32,8 @@ from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.steering import Limits, steer
+from rubricweb.jobs.limits import Limits
+from rubricweb.jobs.steering import steer
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
 

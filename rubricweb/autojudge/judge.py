@@ -57,16 +57,13 @@ def drafted_banks(
 ) -> NuggetBanks:
     """Return a bank for each topic: the given one, else what the model drafts."""
     kept = dict(given.banks) if given else {}
-    missing = [request for request in requests if not _has_items(kept, request.request_id)]
+    filled = {query_id for query_id, bank in kept.items() if items_of(bank)}
+    missing = [request for request in requests if request.request_id not in filled]
     with model.writing() as writer, ThreadPoolExecutor(settings.concurrency) as pool:
         made_by = {"llm": model.llm}
         for line in pool.map(lambda request: _drafted(request, writer, settings, made_by), missing):
             kept[line.query_id] = NuggetBank.model_validate(V3.write(line))
     return NuggetBanks.from_banks_list([kept[request.request_id] for request in requests])
-
-
-def _has_items(banks: Mapping[str, NuggetBank], query_id: str) -> bool:
-    return query_id in banks and bool(items_of(banks[query_id]))
 
 
 def _drafted(request: Request, writer: TextModel, settings: Settings, made_by: Mapping[str, str]) -> BankLine:
@@ -86,7 +83,7 @@ def _drafted(request: Request, writer: TextModel, settings: Settings, made_by: M
     labels = _nugget_labels(topic, texts, writer) if settings.weigh else [None] * len(texts)
     pairs = zip(texts, labels, strict=True)
     items = [_item(topic, settings, text, importance, provenance) for text, importance in pairs]
-    return BankLine(topic.query_id, request.title, "", "", "", 0, items)
+    return BankLine(topic.query_id, 0, items, query_text=request.title)
 
 
 def _nugget_labels(topic: Topic, texts: Sequence[str], writer: TextModel) -> Sequence[Importance]:

@@ -1,10 +1,15 @@
-"""Rows of a bank as the lines of bank files, and the fields of such files that we do not model."""
+"""Rows of a bank as the lines of bank files, and the fields of such files that we do not model.
+
+Lines of assignment files are kept with the bank so that an export has them again. The grades of an author say
+how far an answer supports each nugget; the kept line says all else: the order of the lines, the type of the
+topic's id, blanks around texts, and keys that nobody knows.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +18,6 @@ from django.db.models import QuerySet
 from grading.formats.banks import BY_NAME, OF_ANSWERS, BankItem, BankLine, Dialect, Loss
 from grading.formats.banks.importance import Weighed, is_known
 from grading.types import Importance, ItemKind
-from rubricweb.banks.kept_assignments import KEPT
 from rubricweb.banks.models import Bank, BankTopic, BankVersion, Item, ItemRevision, VersionItem
 from rubricweb.banks.secrecy import public
 from rubricweb.corpus.import_base import Tally, some
@@ -176,7 +180,16 @@ def _line(rows: BankTopicRows, items: list[BankItem], head: Foreign | None, face
     query_id, text = rows.topic.query_id, rows.topic.text
     facet_text = rows.facets.get(facet_id, "")
     foreign = dict(head) if head is not None else None
-    return BankLine(query_id, text, facet_id, facet_text, "", 1, items, _head_parts(rows.foreign), foreign)
+    return BankLine(
+        query_id,
+        1,
+        items,
+        query_text=text,
+        facet_id=facet_id,
+        facet_text=facet_text,
+        parts=_head_parts(rows.foreign),
+        foreign=foreign,
+    )
 
 
 def _head_parts(foreign: Foreign) -> Foreign:
@@ -316,3 +329,53 @@ class UnmodelledFields:
                 f"{self._file}: assignments are kept with the rubric; they become grades where their author "
                 "is named (--assignments FILE --by NAME)"
             )
+
+
+KEPT = "assignments"
+"""The name among the foreign parts of a bank's topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLine:
+    """A line as its file had it."""
+
+    by: str
+    """Who assigned: people, or the name of a grader."""
+    run_tag: str
+    place: int
+    """The line's place among all that the bank keeps, from 0."""
+    line: dict[str, Any]
+    """The JSON object; without the answer's text where that is the response's."""
+
+
+def kept_lines(bank: Bank, by: str) -> list[tuple[int, KeptLine]]:
+    """Return (topic, line) of what an author assigned, in the order of the files."""
+    rows = bank.bank_topics.values_list("topic_id", "foreign")
+    pairs = [(topic, KeptLine(**line)) for topic, foreign in rows for line in foreign.get(KEPT, ())]
+    return sorted((pair for pair in pairs if pair[1].by == by), key=lambda pair: pair[1].place)
+
+
+def keep_lines(bank: Bank, lines: Iterable[tuple[Topic, KeptLine]]) -> bool:
+    """Keep these lines behind those of earlier files; an answer's own line takes its old one's place.
+
+    Return whether anything is new.
+    """
+    rows = {row.topic_id: row for row in bank.bank_topics.all()}
+    before = [line["place"] for row in rows.values() for line in row.foreign.get(KEPT, ())]
+    following = max(before, default=-1) + 1
+    changed: dict[int, BankTopic] = {}
+    for topic, line in lines:
+        row = rows.setdefault(topic.pk, BankTopic(bank=bank, topic=topic))
+        of_topic: list[dict[str, Any]] = row.foreign.setdefault(KEPT, [])
+        same = (n for n, old in enumerate(of_topic) if (old["by"], old["run_tag"]) == (line.by, line.run_tag))
+        number = next(same, None)
+        if number is None:
+            of_topic.append(asdict(line) | {"place": following + line.place})
+        elif of_topic[number]["line"] != line.line:
+            of_topic[number] = of_topic[number] | {"line": line.line}
+        else:
+            continue
+        changed[topic.pk] = row
+    BankTopic.objects.bulk_update([row for row in changed.values() if row.pk], ["foreign"])
+    BankTopic.objects.bulk_create([row for row in changed.values() if not row.pk])
+    return bool(changed)

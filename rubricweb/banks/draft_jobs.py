@@ -23,12 +23,10 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Subtopic, Topic
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
-from rubricweb.jobs import leases, steering
-from rubricweb.jobs.kept_replies import KeptReplies
+from rubricweb.corpus.prompts import Writer, limited_writer
+from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease
-from rubricweb.jobs.limits import price_of_calls
+from rubricweb.jobs.limits import KeptReplies, Limits, begin, price_of_calls, tokens_of
 from rubricweb.jobs.models import Chunk, Job
 from rubricweb.jobs.progress import Price, seconds_for
 
@@ -128,9 +126,7 @@ def _keys(pairs: Iterable[tuple[int, str]], split: set[int]) -> set[tuple[int, s
 
 def price(options: DraftOptions, places: Sequence[DraftPlace]) -> Price:
     """Return what one call a place takes; a reply that lists nothing is asked for again, twice at most."""
-    read = sum(
-        steering.tokens_of([text for _, text in place.task(options.kind).messages]) for place in places
-    )
+    read = sum(tokens_of([text for _, text in place.task(options.kind).messages]) for place in places)
     written = REPLY_TOKENS * len(places)
     model, each = (options.backend, options.llm), seconds_a_place(options.backend, options.llm)
     seconds = seconds_for(len(places), 1 / each if each else None)
@@ -158,7 +154,7 @@ def start(
     bank: Bank,
     options: DraftOptions,
     *,
-    limits: steering.Limits,
+    limits: Limits,
     by: User | None,
     among: Several[int] | None = None,
     at_most: int | None = None,
@@ -191,7 +187,7 @@ def start(
         DraftChunk(topic=place.topic, facet_id=place.facet_id, size=1, replies=kept.get(place.key, {}))
         for place in places
     ]
-    steering.begin(job, chunks, limits)
+    begin(job, chunks, limits)
     audit.record("drafting begun", bank, by=by, detail=f"{job}, {job.total} calls or more, {limits.text}")
     return job
 

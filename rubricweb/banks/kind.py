@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -13,28 +12,23 @@ from django.urls import reverse
 from django.utils.functional import lazy
 
 from grading import generation
-from grading.errors import GraderUnavailable, GradingError, ParseFailure, UnknownGrader
-from grading.generation.models import LONGEST_REPLY, text_model
-from grading.graders import registry
-from grading.graders.backend_options import Thinking
+from grading.errors import GradingError, ParseFailure
+from grading.generation.models import LONGEST_REPLY
 from grading.graders.replies import NoReply
 from rubricweb.banks import draft_jobs, drafting
 from rubricweb.banks.draft_models import DraftChunk, DraftJob, DraftRequest
 from rubricweb.banks.drafting import request_of
-from rubricweb.core import events
-from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
-from rubricweb.corpus.prompts import options_of_writer
-from rubricweb.jobs import leases, steering, worker_state
-from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping, TaskKind
+from rubricweb.corpus.prompts import Writer, unlimited_writer
+from rubricweb.jobs import leases
+from rubricweb.jobs.kinds import Need, TaskKind
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.limits import AskingKind, need_of
 from rubricweb.jobs.listing import Listing, TaskListing
-from rubricweb.jobs.models import Job
 from rubricweb.webhooks import actions as webhooks
 
 logger = logging.getLogger(__name__)
 
-CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 DraftLease = Lease[DraftRequest]
 
 
@@ -62,7 +56,8 @@ class Drafting(TaskKind[DraftRequest]):
 
     def run(self, lease: DraftLease) -> None:
         """Put drafts into the inbox, or say there why none came."""
-        llm = Remembering(_model(lease.work))
+        collection, writer = lease.work.bank.collection, Writer(lease.work.backend, lease.work.llm)
+        llm = Remembering(unlimited_writer(collection, writer, longest_reply=LONGEST_REPLY))
         try:
             keep = (
                 _weighed(llm, lease)
@@ -80,33 +75,13 @@ class Drafting(TaskKind[DraftRequest]):
             logger.info("draft request %s for topic %s was answered", lease.work.pk, lease.work.topic_id)
 
     def need(self, work: DraftRequest) -> Need:
-        model = hashlib.sha256(f"{work.backend}\0{work.llm}".encode()).hexdigest()[:16]
-        purpose = f"{work.llm} as a writer of drafts"
-        return Need(f"writer-{model}", purpose, *registry.requirement(work.backend))
+        return need_of(work.backend, work.llm)
 
     def label(self, work: DraftRequest) -> str:
         return f"drafts for topic {work.topic.query_id}"
 
     def changed(self, work: DraftRequest) -> None:
         drafting.announce(work)
-
-
-def _model(request: DraftRequest) -> generation.TextModel:
-    """Return the model that a request names. Raises CannotRun."""
-    with worker_state.now.load(request.llm):
-        try:
-            options = options_of_writer(request.bank.collection, request.backend, request.llm)
-            longest = max(LONGEST_REPLY, int(options.get("max_new_tokens", 0)))
-            return text_model(
-                request.backend,
-                request.llm,
-                model_server(),
-                longest_reply=longest,
-                thinking=Thinking.of(options),
-                on_tokens=worker_state.now.on_tokens,
-            )
-        except CANNOT_RUN as error:
-            raise CannotRun(str(error)) from error
 
 
 def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
@@ -123,7 +98,7 @@ def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
     return partial(drafting.keep_suggestions, lease, nuggets, labels, raw=llm.last)
 
 
-class CollectionDrafting(ChunkKind[DraftChunk]):
+class CollectionDrafting(AskingKind[DraftChunk]):
     name = "drafting"
     collection = "job.bank.collection_id"
     model = DraftChunk
@@ -139,9 +114,7 @@ class CollectionDrafting(ChunkKind[DraftChunk]):
         Raises what `Kind.run` does, and NoReply where the server gives none.
         """
         began = time.monotonic()
-        chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
-        if chunk.job.state not in Job.WORKED_ON:
-            raise Stopping
+        chunk = self.begun(lease)
         llm = Remembering(draft_jobs.model_of(lease, chunk))
         request = draft_jobs.request_for(chunk)
         task = request_of(request)
@@ -156,9 +129,6 @@ class CollectionDrafting(ChunkKind[DraftChunk]):
         request.reply = llm.last
         draft_jobs.keep(lease, request, texts, seconds=time.monotonic() - began)
 
-    def need(self, work: DraftChunk) -> Need:
-        return steering.need_of(work.job.backend, work.job.llm)
-
     def audited(self, job: DraftJob) -> tuple[Model, str]:
         return job.bank, str(job)
 
@@ -167,9 +137,6 @@ class CollectionDrafting(ChunkKind[DraftChunk]):
 
     def on_finished(self, job: DraftJob) -> None:
         webhooks.job_ended(job, job.collection, kind="drafting", page=lazy(_address, str)(job))
-
-    def job_changed(self, job: DraftJob) -> None:
-        events.publish(job.collection.channel, "progress")
 
 
 def _jobs(collection_id: int) -> QuerySet[DraftJob]:

@@ -39,9 +39,9 @@ def readable(rows: Rows, *wordings: str) -> Rows:
     return rows.filter(reduce(and_, (_visible_to(now.user, path) for path in wordings or ("revision",))))
 
 
-def public(rows: Rows, wording: str = "revision") -> Rows:
+def public(rows: Rows) -> Rows:
     """Leave out rows with a secret wording, whoever reads: for files, public pages and releases."""
-    return rows.filter(~Q(**{f"{wording}__is_secret": True}))
+    return rows.filter(~Q(revision__is_secret=True))
 
 
 def _visible_to(user: User | None, path: str) -> Q:

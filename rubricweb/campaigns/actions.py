@@ -18,7 +18,6 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
-from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried, take_missing
 from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import CellChoice, ChosenCell, ChosenCells, chosen
@@ -34,6 +33,22 @@ MOST_TURNS = 100_000
 BATCH = 2_000
 ASSIGNED = "Assigned to you."
 SEEDS = 2**31
+
+
+class QueueError(Exception):
+    """Root of the queue's refusals."""
+
+
+class UnfitCampaign(QueueError):
+    """A choice that leaves nothing to rate, or too much."""
+
+
+class NothingToUndo(QueueError):
+    """This person did nothing in this campaign that could be undone."""
+
+
+class NotYours(QueueError):
+    """The cell was handed to somebody else, or to nobody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, Decision
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
@@ -21,6 +20,26 @@ from rubricweb.grades import human_ratings, visibility
 from rubricweb.grades.human_models import HumanGrade
 
 How = HumanGrade.How
+
+
+class AdjudicationError(Exception):
+    """Root of the refusals of adjudication."""
+
+
+class DecidedMeanwhile(AdjudicationError):
+    """Another adjudicator decided the cell in the meantime; `now` is their decision."""
+
+    def __init__(self, now: Decision) -> None:
+        self.now = now
+        super().__init__("Another adjudicator decided this pair meanwhile.")
+
+
+class NotYourDecision(AdjudicationError):
+    """Somebody else made the decision: only they can withdraw it; others decide anew."""
+
+
+class NeedsReason(AdjudicationError):
+    """Who rated a cell themselves decides it only with a reason, which the log keeps."""
 
 
 class CountedRating(StrEnum):
@@ -258,5 +277,4 @@ def ratings_by_person(place: CellKey) -> dict[int, int]:
     fields = ("by_id", "number", "rating", "how", "is_withdrawn")
     for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
         by_person.setdefault(by, []).append(Event(*event))
-    latest = {by: settled(events, CountedRating.LATEST) for by, events in by_person.items()}
-    return {by: rating for by, rating in latest.items() if rating is not None}
+    return _settled(by_person, CountedRating.LATEST)

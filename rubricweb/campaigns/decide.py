@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.accounts import roles
 from rubricweb.campaigns import access, adjudication
-from rubricweb.campaigns.adjudication import ratings_by_person
+from rubricweb.campaigns.adjudication import DecidedMeanwhile, NeedsReason, NotYourDecision, ratings_by_person
 from rubricweb.campaigns.conflicts import (
     ConflictQuery,
     conflicts,
@@ -22,7 +22,6 @@ from rubricweb.campaigns.conflicts import (
     next_waiting,
     overruled,
 )
-from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.ratable import Meanings
 from rubricweb.core.formatting import counted, rating_words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -16,7 +17,6 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import banks_with_texts
 from rubricweb.campaigns import actions, population
-from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 MOST_TOPIC_BOXES = 60
 """More topics are offered as a list."""
 MOST_ASSESSORS = 20
+
+
+class UnknownNames(actions.QueueError):
+    """Topics or people that the collection does not have; `field` is where they were named."""
+
+    def __init__(self, field: str, names: Iterable[str]) -> None:
+        self.field = field
+        super().__init__(f"Not in the collection: {', '.join(names)}.")
 
 
 class CampaignForm(forms.Form):
@@ -151,7 +159,8 @@ class CampaignForm(forms.Form):
             pk: sorted(raters(bank), key=lambda rater: rater.verifies)
             for pk, bank in self.banks.items()
         }
-        offer_choices(self, "bank", [(str(bank.pk), _bank_label(bank, worded)) for bank in banks])
+        labels = [bank.name if bank in worded else f"{bank.name} (no item has a text)" for bank in banks]
+        offer_choices(self, "bank", list(zip(self.banks, labels, strict=True)))
         all_raters = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(all_raters.values()))
         offer_rows(self, "topics", collection.topics.all())
@@ -279,7 +288,3 @@ def members_who_rate(collection: Collection) -> QuerySet[User]:
     enough = [role for role in roles.Role if role.includes(roles.TO_RATE)]
     held = {"memberships__collection": collection, "memberships__role__in": enough}
     return User.objects.filter(**held).order_by("first_name", "username")
-
-
-def _bank_label(bank: Bank, worded: set[Bank]) -> str:
-    return bank.name if bank in worded else f"{bank.name} (no item has a text)"

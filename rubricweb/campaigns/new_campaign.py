@@ -21,7 +21,7 @@ from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns import actions, ordering, selectors
-from rubricweb.campaigns.errors import UnfitCampaign
+from rubricweb.campaigns.actions import UnfitCampaign
 from rubricweb.campaigns.forms import CampaignForm, members_who_rate
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.campaigns.population import CellChoice, ChoiceInputs, ChosenCells, drawn_from

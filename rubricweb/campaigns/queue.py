@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.types import CONTRADICTS
 from rubricweb.accounts import roles
 from rubricweb.campaigns import access, actions, leases, progress, selectors
-from rubricweb.campaigns.errors import NothingToUndo, NotYours
+from rubricweb.campaigns.actions import NothingToUndo, NotYours
 from rubricweb.campaigns.models import Campaign, CampaignCell
 from rubricweb.campaigns.ratable import Meanings, meanings_of
 from rubricweb.core.forms import offer_choices

@@ -87,8 +87,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 403 with the reason."""
     status, reason = HTTPStatus.FORBIDDEN, str(exception)
+    title = getattr(exception, "title", "Not open to you")
     return _problem(request, status, reason or "You may not do this.") or page(
-        status, "Not open to you", reason or "Your role does not include this.", UNCHANGED, request=request
+        status, title, reason or "Your role does not include this.", UNCHANGED, request=request
     )
 
 

@@ -1,4 +1,4 @@
-"""Requests of htmx and their responses: a page or its part, ids in addresses, and Undo in a toast."""
+"""Requests of htmx and their responses: a page or its part, a file, ids in addresses, Undo in a toast."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 from django.contrib import messages
 from django.contrib.messages.storage.base import Message
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
+from django.utils.http import content_disposition_header
 from django_htmx.middleware import HtmxDetails
 
 if TYPE_CHECKING:
@@ -82,6 +83,15 @@ def after_post(request: HtmxRequest, template: str, context: Context, *, to: str
     if not request.htmx:
         return redirect(to)
     return _vary(render(request, template, dict(context)))
+
+
+def download(
+    content: str | bytes | Iterable[str | bytes], *, name: str, content_type: str
+) -> HttpResponseBase:
+    """Return a file for the browser to save: whole content at once, else its parts as they come."""
+    response = HttpResponse if isinstance(content, str | bytes) else StreamingHttpResponse
+    disposition = content_disposition_header(as_attachment=True, filename=name)
+    return response(content, content_type=content_type, headers={"Content-Disposition": disposition})
 
 
 MAX_ID = 2**63 - 1

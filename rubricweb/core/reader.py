@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand
+from django.core.exceptions import PermissionDenied
+from django.core.management.base import BaseCommand, CommandError
 
 from rubricweb import __version__
 from rubricweb.core.formatting import counted, number
@@ -135,4 +136,7 @@ class OperatorCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # Any: as Django calls it
         with everything():
-            return super().execute(*args, **options)
+            try:
+                return super().execute(*args, **options)
+            except PermissionDenied as refusal:
+                raise CommandError(str(refusal)) from refusal

@@ -7,11 +7,11 @@ the audit log: a model's score moves into `attributes` only when a person confir
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg, Model, QuerySet
+from django.db.models import Avg, QuerySet
 from django.db.models.functions import Length
 from django.urls import reverse
 
@@ -19,20 +19,22 @@ from grading.errors import ParseFailure
 from grading.graders.replies import NoReply
 from grading.intrinsic_attributes import LONGEST_REPLY, MEANINGS, PROMPT, is_score, parse_scores, question
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, events
+from rubricweb.core import audit
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
-from rubricweb.jobs import leases, steering
-from rubricweb.jobs.kept_replies import KeptReplies
-from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
+from rubricweb.corpus.prompts import Writer, limited_writer
 from rubricweb.jobs.leases import Lease
-from rubricweb.jobs.limits import ExpectedCost, price_of_calls
+from rubricweb.jobs.limits import (
+    CHARS_A_TOKEN,
+    AskingKind,
+    ExpectedCost,
+    KeptReplies,
+    Limits,
+    begin,
+    price_of_calls,
+)
 from rubricweb.jobs.listing import Listing
-from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN, Limits
 
 REPLY_TOKENS = 70
 """Tokens of a usual reply."""
@@ -81,7 +83,7 @@ def start(collection: Collection, writer: Writer, *, limits: Limits, by: User | 
         raise AllTopicsScored(f"{writer.llm} has scored every topic that has a text.")
     job = AttributeJob(collection=collection, prompt_id=PROMPT.prompt_id, by=by)
     job.backend, job.llm = writer.backend, writer.llm
-    steering.begin(job, [AttributeChunk(topic=topic, size=1) for topic in topics], limits)
+    begin(job, [AttributeChunk(topic=topic, size=1) for topic in topics], limits)
     audit.record("attributes of topics asked of a model", collection, by=by, detail=str(job))
     return job
 
@@ -124,22 +126,13 @@ def model_scores(topic: Topic) -> dict[str, float]:
     return {name: row["model"] for name, row in topic.attribute_sources.items() if is_score(row.get("model"))}
 
 
-class AttributeScores(ChunkKind[AttributeChunk]):
+class AttributeScores(AskingKind[AttributeChunk]):
     name = "attributes"
     model = AttributeChunk
     related = ("job__collection", "topic__collection")
-    job_related = ("collection",)
     activity = "scoring of topics"
 
-    def audited(self, job: AttributeJob) -> tuple[Model, str]:
-        return job.collection, str(job)
-
-    def run(self, lease: Lease[AttributeChunk]) -> None:
-        """Score one topic. Raises what `Kind.run` does, and what models raise."""
-        began = time.monotonic()
-        chunk = AttributeChunk.objects.select_related(*self.related).get(pk=lease.work.pk)
-        if chunk.job.state not in Job.WORKED_ON:
-            raise Stopping
+    def ask(self, lease: Lease[AttributeChunk], chunk: AttributeChunk) -> dict[str, Any]:
         job, failed = chunk.job, 0
         writer = Writer(job.backend, job.llm)
         llm = KeptReplies(
@@ -153,16 +146,10 @@ class AttributeScores(ChunkKind[AttributeChunk]):
             failed = 1
         except ParseFailure:
             failed = 1
-        leases.finish(lease, done=1, failed=failed, seconds=time.monotonic() - began)
-
-    def need(self, work: AttributeChunk) -> Need:
-        return steering.need_of(work.job.backend, work.job.llm)
+        return {"done": 1, "failed": failed}
 
     def label(self, work: AttributeChunk) -> str:
         return f"attributes of topic {work.topic.query_id}"
-
-    def job_changed(self, job: AttributeJob) -> None:
-        events.publish(job.collection.channel, "progress")
 
 
 def _jobs(collection_id: int) -> QuerySet[AttributeJob]:

@@ -1,6 +1,6 @@
 """Search for near-duplicate passages, as background work; no passage is ever merged.
 
-A file of passages may leave out all but the representative of each group (`exports.passages`).
+A file of passages may leave out all but the representative of each group (`exports.corpus`).
 """
 
 from __future__ import annotations
@@ -79,11 +79,6 @@ def _replace(search: DuplicateSearch, groups: Groups) -> None:
 def latest_search(collection: Collection) -> DuplicateSearch | None:
     """Return the search whose groups are marked; None before the first."""
     return collection.duplicate_searches.filter(state=DONE).order_by("-pk").first()
-
-
-def last_attempt(collection: Collection) -> DuplicateSearch | None:
-    """Return the last search, whatever became of it."""
-    return collection.duplicate_searches.order_by("-pk").first()
 
 
 def groups_by_doc_id(collection: Collection) -> dict[str, int]:

@@ -77,12 +77,6 @@ def renamed_note(tag_by_name: Mapping[str, str]) -> str:
     return f"{number:,} runs have another name in the collection, by the team before the first dot: {listed}"
 
 
-def remove_other_rankings(run: Run, kept: Iterable[Topic], tally: Tally) -> None:
-    """Remove the run's rankings for all other topics: a run file is complete."""
-    gone, _ = run.rankings.exclude(topic__in=list(kept)).delete()
-    tally.of("rankings").changed += gone
-
-
 def _row(run: Run, topic: Topic, ranking: types.Ranking, *, at: FilePosition) -> Ranking:
     for doc_id in ranking.doc_ids:
         if len(doc_id) > ID_LIMIT or not is_one_word(doc_id):
@@ -241,7 +235,8 @@ class RunImporter:
         by_topic = {self._topics.by_query_id[ranking.query_id]: ranking for ranking in rankings}
         write_rankings(run, by_topic, self._tally, at=at, is_replacing=self._is_replacing)
         if self._is_replacing and run.is_from_file:
-            remove_other_rankings(run, by_topic, self._tally)
+            gone, _ = run.rankings.exclude(topic__in=list(by_topic)).delete()  # a run file is complete
+            self._tally.of("rankings").changed += gone
         self._compare_with_trec_eval(rankings)
 
     def _compare_with_trec_eval(self, rankings: list[types.Ranking]) -> None:

@@ -53,11 +53,10 @@ class Collection(models.Model):
     public_counts_blind = models.BooleanField(default=False)
     """Public boards also count cells that assessors have to rate blind, and assessors can read them."""
     shows_run_tags = models.BooleanField(default=False)
+    """Assessors and viewers see the names of runs instead of pseudonyms."""
     requires_calibration = models.BooleanField(default=False)
     """Boards are published only with a current calibration card of their grader."""
-    """Assessors and viewers see the names of runs instead of pseudonyms."""
     assessors_edit = models.BooleanField(default=True)
-    """Assessors may edit the banks."""
     assessors_grade = models.BooleanField(default=True)
     """Assessors may start grading, up to `assessors_grade_up_to` dollars a click."""
     assessors_grade_up_to = models.DecimalField(max_digits=8, decimal_places=2, default=1)
@@ -65,6 +64,8 @@ class Collection(models.Model):
     """A worker deletes it, or will: `archives.Deletion`."""
     is_gone = models.BooleanField(default=False)
     """Deleted for everybody; a worker still removes its rows, some at a time."""
+    cold_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """Since when its grades are in cold storage (`grades.cold`); None while they are rows."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CollectionManager()
@@ -77,7 +78,7 @@ class Collection(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("home:collection", args=[self.slug])
+        return reverse("leaderboards:board" if self.cold_at else "home:collection", args=[self.slug])
 
     @property
     def channel(self) -> str:
@@ -135,7 +136,6 @@ class Topic(models.Model):
     background = models.TextField(blank=True, default="")
     """Who asks, and what for."""
     limit_words = models.PositiveIntegerField(null=True, blank=True)
-    """The longest response; `limit_characters` in characters."""
     limit_characters = models.PositiveIntegerField(null=True, blank=True)
     attributes = models.JSONField(default=dict, blank=True)
     """Categories and scores of the topic by their names, from files and people."""

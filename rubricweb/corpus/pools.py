@@ -24,9 +24,9 @@ from django.db.models.functions import Length
 
 from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
-from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
+from rubricweb.corpus.topic_pools import CACHED_TOPICS, CollectionPool, TopicPool, judgments_of, rankings_of
 
-__all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows", "pool_at"]
+__all__ = ["CACHED_TOPICS", "CollectionPool", "TopicPool", "collection_pool", "from_rows", "pool_at"]
 
 CACHED_COLLECTIONS = 8
 READ_AT_ONCE = 20
@@ -156,8 +156,13 @@ def keep_snapshots() -> None:
     _seen_out_of_date.clear()
     _seen_out_of_date.update(now)
     for collection_id in quiet[:1]:
-        pool = from_rows(collection_id, now[collection_id])
-        topic_pools.keep(pool, chars_of(pool))
+        keep_snapshots_of(collection_id)
+
+
+def keep_snapshots_of(collection_id: int) -> None:
+    """Write the snapshots of the pools of a collection."""
+    pool = from_rows(collection_id, stamp_of(collection_id))
+    topic_pools.keep(pool, chars_of(pool))
 
 
 def chars_of(pool: CollectionPool) -> dict[int, int]:

@@ -17,14 +17,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from grading.intrinsic_attributes import CATEGORIES, CATEGORY, HIGHEST, MEANINGS
 from rubricweb.accounts import roles
 from rubricweb.core.formatting import number
-from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, parse_id
 from rubricweb.corpus import attribute_jobs
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.attribute_jobs import LISTING, PERSON, Value
 from rubricweb.corpus.derived_models import AttributeJob
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
+from rubricweb.corpus.prompts import WriterForm
 from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
@@ -65,22 +64,6 @@ def listed_topic(topic: Topic) -> TopicWithScores:
         return ShownScore(name, topic.attributes.get(name), says.get(name), is_by_person)
 
     return TopicWithScores(topic, score_of(CATEGORY), tuple(map(score_of, MEANINGS)))
-
-
-class ScoringModelForm(forms.Form):
-    """Which model scores the topics."""
-
-    backend = forms.ChoiceField(label="Kind of model")
-    llm = forms.CharField(label="Model", max_length=200)
-
-    def offer(self, collection: Collection) -> None:
-        """Offer the collection's own model first, if it can be asked."""
-        offer_choices(self, "backend", writer_choices())
-        self.initial.update(first_writer(collection).initial)
-
-    @property
-    def writer(self) -> Writer:
-        return Writer(self.cleaned_data["backend"], self.cleaned_data["llm"].strip())
 
 
 class AttributesForm(forms.Form):
@@ -124,7 +107,7 @@ def topic_attributes(request: HtmxRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     submitted = request.POST if request.method == "POST" else request.GET
-    form = ScoringModelForm(submitted if "llm" in submitted else None, auto_id="ask_%s")
+    form = WriterForm(submitted if "llm" in submitted else None, auto_id="ask_%s")
     form.offer(collection)
     context = _context(request, collection) | {"form": form}
     if not (form.is_bound and form.is_valid()):
@@ -158,7 +141,7 @@ def _context(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     topics = collection.topics.order_by("position", "pk")
     page = Paginator(topics, PAGE_TOPICS).get_page(request.GET.get("page", 1))
     jobs = AttributeJob.objects.filter(collection=collection)
-    form = ScoringModelForm(auto_id="ask_%s")
+    form = WriterForm(auto_id="ask_%s")
     form.offer(collection)
     context: dict[str, object] = {
         "collection": collection,

@@ -30,7 +30,8 @@ from rubricweb.grades.actions import start_grading
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.raters import raters
-from rubricweb.jobs import steering, worker
+from rubricweb.jobs import worker
+from rubricweb.jobs.limits import Limits
 from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release
@@ -110,7 +111,7 @@ def make_run(collection: Collection) -> None:
     """Make the run in this process, as a worker would; its answers are graded like all other passages."""
     spec, topics = SystemSpec(Answering.SENTENCES), list(collection.topics.all())
     organizer = User.objects.get(username="organizer")
-    job = start(collection, spec, run_tag=MADE, topics=topics, limits=steering.Limits(1), by=organizer)
+    job = start(collection, spec, run_tag=MADE, topics=topics, limits=Limits(1), by=organizer)
     for chunk in job.chunks.values_list("pk", flat=True):
         worker.work_on("system", chunk)
     collection.refresh_from_db()

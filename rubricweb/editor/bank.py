@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import access, actions, changes, selectors
-from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import (
     Context,
@@ -28,10 +27,9 @@ from rubricweb.core.http import (
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.editor import draft_inbox, what_if
-from rubricweb.editor import what_if as what_ifs
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures
 from rubricweb.editor.figures_form import FiguresForm, rating_graders
-from rubricweb.editor.item_forms import NewItemForm, SeenForm, focused, new_item_form
+from rubricweb.editor.item_forms import SeenForm, focused, new_item_form
 from rubricweb.editor.items import (
     PAGE,
     change_url,
@@ -143,14 +141,9 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context = topic_frame(bank, topic, "bank") | page_context
     context |= {"sheet": sheet, "figures": figures, "beside": panel}
     context["can_edit"] = _can_edit(request, bank.collection)
-    if not sheet.groups:
-        context["new_item"] = partial(_first_item_form, topic)
+    if not sheet.groups:  # whoever opens a topic without items comes to write the first
+        context["new_item"] = lambda: focused(new_item_form(topic))
     return page_or_part(request, TOPIC_PAGE, context, part="items")
-
-
-def _first_item_form(topic: Topic) -> NewItemForm:
-    """Return the form with the cursor in it: whoever opens a topic without items comes to write the first."""
-    return focused(new_item_form(topic))
 
 
 @require_POST
@@ -170,7 +163,7 @@ def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | Non
     item = (
         bank.items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(named)).first()
     )
-    return {"item": item, "what_if": _what_if(what_ifs.what_changed, item, figures)} if item else None
+    return {"item": item, "what_if": _what_if(what_if.what_changed, item, figures)} if item else None
 
 
 def _figures(request: HtmxRequest, bank: Bank) -> FiguresForm:
@@ -194,11 +187,11 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """Render the row of one item, to close the panel that shows it."""
     item = access.item_for(request.user, bank_id, item_id)
     bank, figures = item.bank, _figures(request, item.bank)
-    fellows = banks.topic_items(bank, item.topic)  # without them nothing says how the item separates
+    fellows = selectors.topic_items(bank, item.topic)  # without them nothing says how the item separates
     row_figures = item_figures(
         bank.collection, item.topic, fellows, figures.graders, min_grade=figures.threshold
     )
-    row = banks.item_row(item)
+    row = selectors.item_row(item)
     subtopic = item.topic.subtopics.filter(facet_id=item.facet_id).first()
     figured = FiguredRow(
         item,
@@ -245,7 +238,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
         return _confirmation(request, item, refusal=refusal, status=422)
     figures = _figures(request, item.bank)
     context = item_panel("retire", "", item, None)
-    context["what_if"] = _what_if(what_ifs.what_changed, item, figures)
+    context["what_if"] = _what_if(what_if.what_changed, item, figures)
     inverse = "restore" if item.is_retired else "retire"
     sentence = f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
     undo_at = change_url(request, item, inverse)
@@ -262,8 +255,8 @@ def _confirmation(
     form = SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s")
     verb = "Restore" if item.is_retired else "Retire"
     context = item_panel("retire", f"{verb} a {item.get_kind_display()}?", item, form) | {
-        "what_if": _what_if(what_ifs.what_if, item, figures),
+        "what_if": _what_if(what_if.what_if, item, figures),
         "refusal": refusal,
-        "theirs": banks.last_change(item) if refusal else None,
+        "theirs": selectors.last_change(item) if refusal else None,
     }
     return form_response(request, PAGE, context, status=status)

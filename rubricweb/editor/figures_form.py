@@ -76,13 +76,8 @@ class FiguresForm(forms.Form):
         field.help_text = threshold_note(chosen_graders[0]) if chosen_graders else ""
         default = default_min_grade(chosen_graders[0]) if chosen_graders else USUAL_MIN_GRADE
         self.data = {**self.data, "min_grade": chosen or default}
-        self.threshold = self._chosen_min_grade() if chosen else None
         self.full_clean()
-
-    def _chosen_min_grade(self) -> int | None:
-        self.full_clean()
-        value: int | None = self.cleaned_data.get("min_grade")
-        return value
+        self.threshold = self.cleaned_data.get("min_grade") if chosen else None
 
     @property
     def graders(self) -> GraderByKind:

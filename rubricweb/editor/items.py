@@ -17,7 +17,6 @@ from grading.types import Importance, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
-from rubricweb.banks import selectors as banks
 from rubricweb.banks.changes import BankError, Conflict, hide_item, show_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
@@ -310,7 +309,7 @@ def _answer_key_page(
     context = item_panel("answer_key", "Answer key", item, form) | {
         "can_edit": roles.may_edit(request.user, item.bank.collection) and not item.is_retired,
         "mine": mine,
-        "theirs": banks.last_change(item) if mine is not None else None,
+        "theirs": selectors.last_change(item) if mine is not None else None,
     }
     return form_response(request, PAGE, context, status=0 if mine is None else 409)
 

@@ -26,11 +26,12 @@ from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus import access, prompts
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs import steering
-from rubricweb.jobs.limits import ExpectedCost, LimitsForm
+from rubricweb.jobs.limits import ExpectedCost, Limits, LimitsForm, change_limits, cost
 from rubricweb.jobs.progress import Price, Progress, progress_of
 
 PAGE = "editor/topic.html"
@@ -130,7 +131,7 @@ def under_way(job: DraftJob) -> DraftingProgress:
 
 
 def limits_form(job: DraftJob, posted: Mapping[str, str] | None = None) -> LimitsForm:
-    dollars = steering.cost(job.backend, job.llm, 1, 1)
+    dollars = cost(job.backend, job.llm, 1, 1)
     return LimitsForm.of_job(job, ExpectedCost(job.total, dollars), posted)
 
 
@@ -147,7 +148,7 @@ def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
     elif start and not (is_trial or start.limits.is_valid()):
         return _refused(request, bank, start, start.limits)
     else:
-        limits = steering.Limits(TRIES) if is_trial or start is None else start.limits.limits
+        limits = Limits(TRIES) if is_trial or start is None else start.limits.limits
         try:
             job = draft_jobs.start(
                 bank, form.options, limits=limits, by=request.user, at_most=1 if is_trial else None
@@ -155,12 +156,9 @@ def draft_all(request: HtmxRequest, slug: str) -> HttpResponse:
         except changes.CannotDraft as refusal:
             messages.error(request, str(refusal))
         else:
-            messages.success(request, f"{job.llm} drafts for {job.total} {_noun(start, job.total)}.")
+            places = counted(job.total, start.lacking.noun if start else "topic")
+            messages.success(request, f"{job.llm} drafts for {places}.")
     return redirect(_address(bank))
-
-
-def _noun(start: Start | None, count: int) -> str:
-    return f"{start.lacking.noun if start else 'topic'}{'' if count == 1 else 's'}"
 
 
 def _card(bank: Bank, start: Start | None = None) -> dict[str, object]:
@@ -200,7 +198,7 @@ def draft_limits(request: HtmxRequest, bank_id: int, draft_job_id: int) -> HttpR
             request, job.bank, replace(start, drafting=replace(start.drafting, limits=form)), form
         )
     if form.is_valid():
-        steering.change_limits(job, form.limits, by=request.user)
+        change_limits(job, form.limits, by=request.user)
     return after_post(request, f"{PAGE}#start", _card(job.bank), to=_address(job.bank))
 
 

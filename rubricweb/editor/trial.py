@@ -126,7 +126,8 @@ def trial_of(
     }
     table = score_table(pool, grades, items, measure, weights)
     listed = by_topic.get(topic.pk, [])
-    tried = [(item, setting) for item in listed if (setting := _setting(item, settings)).is_on]
+    all_set = [(item, settings.get(item.pk) or Setting(is_on=True, weight=item.weight)) for item in listed]
+    tried = [(item, setting) for item, setting in all_set if setting.is_on]
     matrix = grades[topic.pk].matrix.columns([item.uid for item, _ in tried])
     new = tuple((item.importance, setting.weight) for item, setting in tried)
     old = tuple((item.importance, item.weight) for item, _ in tried)
@@ -145,10 +146,6 @@ def trial_of(
 
 def _same(scores: Scores, others: Scores) -> bool:
     return bool(np.allclose(scores, others, rtol=0, atol=1e-12, equal_nan=True))
-
-
-def _setting(item: _BoardItem, settings: Mapping[int, Setting]) -> Setting:
-    return settings.get(item.pk) or Setting(is_on=True, weight=item.weight)
 
 
 def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]]:

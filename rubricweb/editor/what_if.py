@@ -17,7 +17,6 @@ from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import (
     MeasureSpec,
-    Scores,
     ScoreTable,
     Uids,
     passage_labels,
@@ -71,7 +70,8 @@ class RunChanges:
     def between(cls, before: ScoreTable, after: ScoreTable, measure: MeasureSpec) -> RunChanges:
         old, new = before.means(), after.means()
         n_swapped = len(influence.swapped_pairs(old, new))
-        return cls(run_moves(before, after, measure), n_swapped, _rescored(old, new))
+        is_rescored = ~np.isclose(old, new, rtol=0, atol=1e-12, equal_nan=True)
+        return cls(run_moves(before, after, measure), n_swapped, int(is_rescored.sum()))
 
     @property
     def n_beyond(self) -> int:
@@ -157,11 +157,6 @@ def _difference(now: BoardInputs, topic_id: int, change: tuple[Uids, Uids]) -> W
         ),
         runs=RunChanges.between(before, after, now.measure),
     )
-
-
-def _rescored(before: Scores, after: Scores) -> int:
-    """Count the runs whose scores differ."""
-    return int((~np.isclose(before, after, rtol=0, atol=1e-12, equal_nan=True)).sum())
 
 
 def run_moves(before: ScoreTable, after: ScoreTable, measure: MeasureSpec) -> tuple[RunMove, ...]:

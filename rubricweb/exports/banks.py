@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -31,14 +31,12 @@ from rubricweb.accounts import roles
 from rubricweb.banks.convert import BankScope, bank_lines, secret_losses, without_text
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus.access import collection_for
 from rubricweb.exports.assignments import assignment_lines, authors, contradiction_losses
-from rubricweb.exports.selectors import joined
+from rubricweb.exports.files import file_page, joined
 from rubricweb.grades.models import GraderConfig
 
-SHOWN = 500
-"""How many entries of each list the page shows; the text file has all."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that equal banks make equal archives."""
 
@@ -195,24 +193,21 @@ def bank_page(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Choose a dialect, and see what it cannot say before downloading."""
     bank, form = _form(request, slug, bank_id)
     file_address = reverse("exports:bank-file", args=[slug, bank.pk])
-    context = {
-        "collection": bank.collection,
-        "bank": bank,
-        "form": form,
-        "title": f"Rubric {bank}",
-        "intro": "Its questions and nuggets, now or at a version, with importance and accepted answers.",
-        "shown": SHOWN,
-        "query": form.query,
-        "file_address": f"{file_address}?{form.query}",
-    }
-    if not form.is_valid():
-        return form_response(request, "exports/file.html", context, part="file")
-    context["export"] = form.export
-    return page_or_part(request, "exports/file.html", context, part="file")
+    return file_page(
+        request,
+        bank.collection,
+        form,
+        form.export if form.is_valid() else None,
+        title=f"Rubric {bank}",
+        intro="Its questions and nuggets, now or at a version, with importance and accepted answers.",
+        file_address=f"{file_address}?{form.query}",
+        bank=bank,
+        query=form.query,
+    )
 
 
 @require_safe
-def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
+def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponseBase:
     bank, form = _form(request, slug, bank_id)
     if not form.is_valid():
         return _back(bank, request)
@@ -221,20 +216,18 @@ def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
         messages.error(request, f"{export.dialect.label} cannot hold this rubric. See the list.")
         return _back(bank, request)
     content_type = "application/zip" if export.dialect.file_name else "application/jsonl; charset=utf-8"
-    return _download(export.content(), name=export.file_name, content_type=content_type)
+    return download(export.content(), name=export.file_name, content_type=content_type)
 
 
 @require_safe
-def bank_losses(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
+def bank_losses(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponseBase:
     """Download the whole list of what the file would lack, as text."""
     bank, form = _form(request, slug, bank_id)
     if not form.is_valid():
         return _back(bank, request)
     export = form.export
     text = "".join(f"{sentence}\n" for sentence in export.report())
-    return _download(
-        text.encode(), name=f"{export.file_name}.losses.txt", content_type="text/plain; charset=utf-8"
-    )
+    return download(text, name=f"{export.file_name}.losses.txt", content_type="text/plain; charset=utf-8")
 
 
 def _form(request: HtmxRequest, slug: str, bank_id: int) -> tuple[Bank, BankExportForm]:
@@ -252,9 +245,3 @@ def _back(bank: Bank, request: HtmxRequest) -> HttpResponse:
     """Redirect to the page, which explains what is wrong with this address."""
     page = reverse("exports:bank", args=[bank.collection.slug, bank.pk])
     return redirect(f"{page}?{request.GET.urlencode()}")
-
-
-def _download(content: bytes, *, name: str, content_type: str) -> HttpResponse:
-    response = HttpResponse(content, content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response

@@ -1,16 +1,17 @@
-"""Topics and runs as files of any format, with what that format cannot say of them."""
+"""Topics and runs as files of any format, with what it cannot say of them; passages as JSON lines."""
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -18,21 +19,19 @@ from django.views.decorators.http import require_safe
 from grading import types
 from grading.errors import BadFormat
 from grading.formats import topics as topic_files
+from grading.formats.passages import PassageEntry, passage_lines
 from grading.formats.responses import Dialect, dialect_of, losses, write_responses
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import FORMATS, TOPICS_TSV, format_name_of, write_topics
 from grading.formats.trec import write_run
 from rubricweb.accounts import roles
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.corpus import convert
+from rubricweb.core.http import HtmxRequest, download
+from rubricweb.corpus import convert, duplicates
 from rubricweb.corpus.access import collection_for, run_for_organizer
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.exports.selectors import joined
+from rubricweb.exports.files import file_page, joined
 from rubricweb.submissions.access import collection_with_topics
-
-SHOWN = 500
-"""How many losses the page lists."""
 
 TREC_RUN = "trec-run"
 UNSAID = ("team", "task", "type", "priority", "description")
@@ -68,14 +67,9 @@ class TopicExport:
 def topic_export(collection: Collection, format_name: str = "") -> TopicExport:
     """Return the export; without a format, that in which most topics came."""
     topics = tuple(convert.topic_entry(row) for row in collection.topics.all())
-    chosen = format_name or usual_topic_format(topics)
+    counted = Counter(map(format_name_of, topics)).most_common(1)
+    chosen = format_name or (counted[0][0] if counted else TOPICS_TSV)
     return TopicExport(collection, chosen, topics, tuple(topic_files.losses(topics, chosen)))
-
-
-def usual_topic_format(topics: tuple[TopicEntry, ...]) -> str:
-    """Return the format in which most topics came."""
-    counted = Counter(format_name_of(topic) for topic in topics).most_common(1)
-    return counted[0][0] if counted else TOPICS_TSV
 
 
 class TopicFormatForm(forms.Form):
@@ -92,22 +86,19 @@ def topics_page(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     export = topic_export(collection)
     form = TopicFormatForm(request.GET or {"format": export.format_name})
-    context = {
-        "collection": collection,
-        "form": form,
-        "title": "Topics",
-        "intro": "With narratives, backgrounds and limits, if the format has a place for them.",
-        "shown": SHOWN,
-    }
-    if not form.is_valid():
-        return form_response(request, "exports/file.html", context, part="file")
-    context["export"] = export = topic_export(collection, form.cleaned_data["format"])
-    context["file_address"] = f"{reverse('exports:topics-file', args=[slug])}?format={export.format_name}"
-    return page_or_part(request, "exports/file.html", context, part="file")
+    return file_page(
+        request,
+        collection,
+        form,
+        topic_export(collection, form.cleaned_data["format"]) if form.is_valid() else None,
+        title="Topics",
+        intro="With narratives, backgrounds and limits, if the format has a place for them.",
+        file_address=f"{reverse('exports:topics-file', args=[slug])}?format={form['format'].value()}",
+    )
 
 
 @require_safe
-def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
+def topics_file(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """Download the topics in the format of the address, or by default in that in which most came."""
     collection = collection_with_topics(request.user, slug)
     back = "exports:topics" if roles.holds(request.user, collection, roles.TO_VIEW) else "submissions:submit"
@@ -120,9 +111,7 @@ def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
     except BadFormat as error:
         messages.error(request, f"The topics cannot be written in this format: {error.problem}.")
         return redirect(back, slug)
-    response = HttpResponse(content, content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
-    return response
+    return download(content, name=export.file_name, content_type="text/plain; charset=utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,27 +178,26 @@ def run_page(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """Choose a format, and see what it cannot say before downloading."""
     run = run_for_organizer(request.user, slug, run_id)
     form = RunFormatForm(request.GET, run)
-    file_address = reverse("exports:run-file", args=[slug, run_id])
-    context = {
-        "collection": run.collection,
-        "form": form,
-        "title": f"Run {run.run_tag}",
-        "intro": "Its ranking as trec_eval reads it, or its answers in a format of a track.",
-        "shown": SHOWN,
-    }
+    export = None
     try:
         if form.is_valid():
-            context["export"] = export = run_export(run, form.cleaned_data["format"])
-            context["file_address"] = f"{file_address}?format={export.format_name}"
+            export = run_export(run, form.cleaned_data["format"])
     except BadFormat as error:
         form.add_error("format", f"The run cannot be written in this format: {error.problem}.")
-    if form.errors:
-        return form_response(request, "exports/file.html", context, part="file")
-    return page_or_part(request, "exports/file.html", context, part="file")
+    file_address = reverse("exports:run-file", args=[slug, run_id])
+    return file_page(
+        request,
+        run.collection,
+        form,
+        export,
+        title=f"Run {run.run_tag}",
+        intro="Its ranking as trec_eval reads it, or its answers in a format of a track.",
+        file_address=f"{file_address}?format={form['format'].value()}",
+    )
 
 
 @require_safe
-def run_file(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
+def run_file(request: HtmxRequest, slug: str, run_id: int) -> HttpResponseBase:
     run = run_for_organizer(request.user, slug, run_id)
     form = RunFormatForm(request.GET, run)
     if not form.is_valid():
@@ -220,9 +208,7 @@ def run_file(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     except BadFormat as error:
         messages.error(request, f"The run cannot be written in this format: {error.problem}.")
         return redirect("exports:run", slug, run_id)
-    response = HttpResponse(content, content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
-    return response
+    return download(content, name=export.file_name, content_type="text/plain; charset=utf-8")
 
 
 def _responses(run: Run) -> list[types.Response]:
@@ -241,3 +227,35 @@ def _usual_format(answers: list[types.Response]) -> str:
         return TREC_RUN
     dialects = Counter(dialect for answer in answers if (dialect := dialect_of(answer.foreign)))
     return dialects.most_common(1)[0][0].value if dialects else Dialect.RAG25.value
+
+
+class NotSearched(Exception):
+    """No search for near-duplicates has ended, so that none can be left out; the text says so."""
+
+
+def passages_of(collection: Collection, *, has_duplicates: bool = True) -> Iterator[PassageEntry]:
+    """Return the passages by doc id; `has_duplicates=False` keeps the representative of each group only.
+
+    Raises NotSearched before the first passage.
+    """
+    rows = collection.passages.order_by("doc_id")
+    if has_duplicates:
+        return convert.passage_entries(rows)
+    if duplicates.latest_search(collection) is None:
+        raise NotSearched(f"Nobody has looked for near-duplicates in {collection} yet.")
+    redundant = duplicates.redundant_doc_ids(collection)
+    return (entry for entry in convert.passage_entries(rows) if entry.doc_id not in redundant)
+
+
+@require_safe
+def passages_file(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """Download the passages, for people who see the names of runs; `deduplicated=1` for representatives.
+
+    Without a search nothing is a near-duplicate, and all passages come.
+    """
+    collection = collection_for(request.user, slug, needed=roles.TO_SEE_RUNS)
+    is_deduplicated = bool(request.GET.get("deduplicated"))
+    is_searched = duplicates.latest_search(collection) is not None
+    entries = passages_of(collection, has_duplicates=not (is_deduplicated and is_searched))
+    name = f"{slug}_passages{'_deduplicated' if is_deduplicated else ''}.jsonl"
+    return download(passage_lines(entries), name=name, content_type="application/jsonl; charset=utf-8")

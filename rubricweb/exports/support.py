@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from django import forms
-from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
@@ -24,13 +24,13 @@ from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.support import is_label
 from grading.types import CONTRADICTS, FAILED, MISSING, Sentence
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus import convert
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.pseudonyms import assessor_pseudonym, hides_names
 from rubricweb.corpus.run_slices import run_names
-from rubricweb.exports.selectors import joined
+from rubricweb.exports.files import file_page, joined
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import (
@@ -83,12 +83,11 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     else:
         lines = label_lines(collection)
     content_type = "application/jsonl" if FILES[file] == "jsonl" else "text/plain"
-    response = StreamingHttpResponse(
-        (f"{line}\n" for line in lines), content_type=f"{content_type}; charset=utf-8"
+    return download(
+        (f"{line}\n" for line in lines),
+        name=support_file_name(collection, file, rater, *more),
+        content_type=f"{content_type}; charset=utf-8",
     )
-    name = support_file_name(collection, file, rater, *more)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
 
 
 def support_file_name(collection: Collection, file: str, rater: SupportRater, *more: str) -> str:
@@ -284,8 +283,6 @@ def lost_contradictions(answers: Iterable[AnswerLabels]) -> Iterator[str]:
         yield f"{NO_WORD_FOR} {lost:,} citations: they are 0, as NIST has them"
 
 
-SHOWN = 500
-"""How many losses the page lists."""
 FORMATS = {
     "answers": "by answer, as NIST and RAGDoll have them (JSON Lines)",
     "qrels": "by sentence and document, as qrels",
@@ -329,20 +326,20 @@ class SupportFileForm(forms.Form):
 def support_page(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     form = SupportFileForm(request.GET, collection)
-    context = {
-        "collection": collection,
-        "form": form,
-        "title": "Labels of support",
-        "intro": "Whether passages that answers cite support their sentences, by one author.",
-        "shown": SHOWN,
-    }
-    if not form.is_valid():
-        return form_response(request, "exports/file.html", context, part="file")
-    chosen = form.cleaned_data
-    context["export"] = SupportExport(collection, form.raters[chosen["rater"]], chosen["file"])
-    file_address = reverse("exports:support", args=[slug, chosen["file"]])
-    context["file_address"] = f"{file_address}?{urlencode({'rater': chosen['rater']})}"
-    return page_or_part(request, "exports/file.html", context, part="file")
+    export, file_address = None, ""
+    if form.is_valid():
+        rater, file = form.cleaned_data["rater"], form.cleaned_data["file"]
+        export = SupportExport(collection, form.raters[rater], file)
+        file_address = f"{reverse('exports:support', args=[slug, file])}?{urlencode({'rater': rater})}"
+    return file_page(
+        request,
+        collection,
+        form,
+        export,
+        title="Labels of support",
+        intro="Whether passages that answers cite support their sentences, by one author.",
+        file_address=file_address,
+    )
 
 
 def _lost_by_answer(collection: Collection, rater: SupportRater) -> Iterator[str]:

@@ -18,7 +18,7 @@ from grading.graders import registry
 from grading.graders.base import GraderSpec, misfit
 from grading.graders.exemplars import fitting
 from grading.prompts import Prompt
-from grading.prompts.few_shot import BEFORE_EXEMPLARS
+from grading.prompts.chat import BEFORE_EXEMPLARS
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision

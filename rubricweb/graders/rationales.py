@@ -18,7 +18,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import first_writer, writer_choices
+from rubricweb.corpus.prompts import WriterForm, longest_reply_field
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.limits import ExpectedCost, LimitsForm
@@ -36,30 +36,27 @@ from rubricweb.support.rationales import (
 )
 
 PAGE = "graders/rationales.html"
-LONGEST = 16_384
 
 
-class CheckRationalesForm(forms.Form):
+class CheckRationalesForm(WriterForm):
     """Whose rationales are checked, how many, and by which model."""
+
+    field_order = ("grader", "sample")
 
     grader = forms.ChoiceField(label="Rationales of")
     sample = forms.IntegerField(
         label="How many, drawn at random", min_value=1, max_value=MOST_SAMPLED, initial=SAMPLE
     )
-    backend = forms.ChoiceField(label="Kind of model")
     llm = forms.CharField(
         label="Model", max_length=200, help_text="Best of another family than the grader's."
     )
-    longest_reply = forms.IntegerField(
-        label="Longest reply, in tokens", min_value=1, max_value=LONGEST, initial=LONGEST_REPLY
-    )
+    longest_reply = longest_reply_field(LONGEST_REPLY)
 
     def offer(self, collection: Collection) -> None:
         """Offer the graders that wrote reasons, and the collection's own model first."""
+        super().offer(collection)
         self.graders = {str(config.pk): config for config in graders_with_rationales(collection)}
         offer_choices(self, "grader", [(key, str(config)) for key, config in self.graders.items()])
-        offer_choices(self, "backend", writer_choices())
-        self.initial.update(first_writer(collection).initial)
 
     @property
     def asking(self) -> Asking:
@@ -67,8 +64,8 @@ class CheckRationalesForm(forms.Form):
         chosen = self.cleaned_data
         grader: GraderConfig = self.graders[chosen["grader"]]
         return Asking(
-            chosen["backend"],
-            chosen["llm"].strip(),
+            self.writer.backend,
+            self.writer.llm,
             JudgedCitations.ALL,
             chosen["longest_reply"],
             SampledRationales(grader, chosen["sample"]),

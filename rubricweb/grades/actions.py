@@ -11,6 +11,7 @@ from django.db import transaction
 
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import InColdStorage
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
@@ -179,7 +180,10 @@ def _left_of(job: GradingJob) -> Missing:
 
 
 def _lock(collection: Collection) -> None:
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    """Lock the collection's row. Raise InColdStorage where nothing can be graded."""
+    locked = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    if locked.cold_at:
+        raise InColdStorage(locked.slug)
 
 
 @transaction.atomic

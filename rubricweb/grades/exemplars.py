@@ -39,7 +39,7 @@ from grading.graders.exemplars import (
     slots_of,
 )
 from grading.graders.hf_batches import longest_start
-from grading.prompts.few_shot import exemplar_block
+from grading.prompts.chat import exemplar_block
 from grading.types import MISSING, ItemKind
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from grading.types import MISSING, GradeMatrix, Purpose
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.grades import verification, visibility
 from rubricweb.grades.human_models import Draw, HumanGrade, HumanStamp
 from rubricweb.grades.matrices import StampedCache, TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
 
-CACHED_TOPICS = 4_000
 Key = tuple[int, int, int]
 """Topic, stamp of its human grades, and stamp of the collection."""
 Drawn = tuple[int, int, str]

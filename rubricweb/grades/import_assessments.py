@@ -16,7 +16,7 @@ from grading.formats.assessments import (
     read_all,
 )
 from grading.formats.assignments import AssignedAnswer
-from grading.formats.banks import BankItem, BankLine
+from grading.formats.banks import BankItem
 from grading.formats.banks.dragun import DIALECT, answer_id
 from grading.formats.base import read_sample
 from rubricweb.banks.convert import BankScope, bank_lines
@@ -38,7 +38,10 @@ def assessed_answers(paths: Sequence[Path], bank: Bank | None, bank_name: str) -
     """
     lines = bank_lines(BankScope(bank, has_secrets=True), DIALECT) if bank else []
     rubrics = {line.query_id: line for line in lines}
-    by_id = {query_id: _by_answer_id(line) for query_id, line in rubrics.items()}
+    by_id = {
+        query_id: {identity: item for item in line.items if (identity := answer_id(item))}
+        for query_id, line in rubrics.items()
+    }
     answers = []
     for report in by_report(_of_rubrics(read_all(paths), by_id, bank_name)):
         query_id, run_id = report[0].topic_and_run
@@ -57,10 +60,6 @@ def assessed_answers(paths: Sequence[Path], bank: Bank | None, bank_name: str) -
             )
         )
     return answers
-
-
-def _by_answer_id(line: BankLine) -> dict[str, BankItem]:
-    return {identity: item for item in line.items if (identity := answer_id(item))}
 
 
 def _of_rubrics(

@@ -19,8 +19,8 @@ from grading.formats.ids import text_md5
 from grading.segmentation import PassagesOf
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
+from rubricweb.banks.convert import KeptLine, keep_lines
 from rubricweb.banks.importers import BankImporter
-from rubricweb.banks.kept_assignments import KeptLine, keep_lines
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, fitting_name, some
 from rubricweb.corpus.import_passages import PassageImporter
 from rubricweb.corpus.import_responses import ResponseImporter

@@ -35,8 +35,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import OfficialFile, import_official
 from rubricweb.corpus.pooling import extend_pool
 from rubricweb.grades.import_assignments import AssignmentImporter, Importers
-from rubricweb.grades.import_grades import GradedCells, GradeImporter, remove_grades_of
-from rubricweb.grades.import_judges import JudgeImporter
+from rubricweb.grades.import_grades import GradedCells, GradeImporter, JudgeImporter, remove_grades_of
 from rubricweb.grades.import_ratings import (
     Accounts,
     RatingEventImporter,

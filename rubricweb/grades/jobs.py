@@ -29,7 +29,7 @@ from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
 from rubricweb.grades.replies import RawReply, raw_replies
 from rubricweb.grades.templatetags.grades import again_of
 from rubricweb.jobs import listing, steering
-from rubricweb.jobs.limits import LimitsForm
+from rubricweb.jobs.limits import LimitsForm, change_limits
 from rubricweb.jobs.listing import JobLine, Listing, Stage, TaskListing
 from rubricweb.jobs.progress import Price
 
@@ -188,7 +188,7 @@ def limits(request: HtmxRequest, slug: str, kind: str, job_id: int) -> HttpRespo
     job = get_object_or_404(listed.jobs(collection.pk), pk=job_id)
     form = LimitsForm.of_job(job, listed.expected(job), request.POST)
     if form.is_valid():
-        job = steering.change_limits(job, form.limits, by=request.user)
+        job = change_limits(job, form.limits, by=request.user)
     for name, problems in form.errors.items():
         messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))}")
     return redirect(listed.address(job))

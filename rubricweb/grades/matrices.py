@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import packed
-from rubricweb.corpus.pools import CollectionPool, TopicPool
-from rubricweb.grades import visibility
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
+from rubricweb.grades import cold, visibility
 from rubricweb.grades.models import Grade, GraderConfig, MatrixSnapshot, MatrixStamp
 
 CacheKey = TypeVar("CacheKey")
@@ -40,7 +41,6 @@ LAYOUT = 2
 still run the version before: at 0 some held the ratings of other topics, at 1 extracted answers were
 absent.
 """
-CACHED_MATRICES = 4_000
 READ_AT_ONCE = 1_000_000
 """Approximate number of grades that one query reads as rows."""
 KEPT_AT_ONCE = 200_000
@@ -140,13 +140,13 @@ def write_snapshots(config_id: int, ratings: Iterable[tuple[int, int, TopicRatin
         )
 
 
-def out_of_date() -> list[MatrixStamp]:
+def out_of_date(**of: object) -> list[MatrixStamp]:
     """Return the stamps of (config, topic) without a snapshot of their present state, by config."""
     same = {"config": OuterRef("config"), "topic": OuterRef("topic"), "number": OuterRef("number") + LAYOUT}
     present = MatrixStamp.objects.filter(
         topic__collection__is_being_deleted=False, topic__collection__is_gone=False
     )
-    stamps = present.exclude(Exists(MatrixSnapshot.objects.filter(**same)))
+    stamps = present.filter(**of).exclude(Exists(MatrixSnapshot.objects.filter(**same)))
     return list(stamps.select_related("config").order_by("config_id", "topic_id"))
 
 
@@ -165,7 +165,7 @@ class TopicGrades:
     matrix: GradeMatrix
 
 
-_cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_MATRICES)
+_cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_TOPICS)
 
 
 def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
@@ -187,7 +187,7 @@ def _visible(grades: TopicGrades, hidden: visibility.Hidden) -> TopicGrades:
     return without(grades, hidden.named(hidden.graders)) if hidden.graders else grades
 
 
-@lru_cache(maxsize=CACHED_MATRICES)
+@lru_cache(maxsize=CACHED_TOPICS)
 def without(grades: TopicGrades, cells: visibility.Names) -> TopicGrades:
     """Return a copy with these cells MISSING. Readers from whom cells are hidden have caches of their own."""
     matrix = grades.matrix
@@ -238,7 +238,7 @@ def _groups(grades: Mapping[int, int]) -> Iterator[list[int]]:
 
 
 def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, TopicRatings]:
-    """Return the ratings of these topics in one query.
+    """Return the ratings of these topics, from one query and for those in cold storage from their files.
 
     A grade without a rating is ANSWERED where it is an extracted answer, else FAILED.
     """
@@ -250,7 +250,9 @@ def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, Topic
     value = Case(When(outcome=Outcome.EXTRACTED, then=ANSWERED), default=rated, output_field=whole)
     rows = Grade.objects.by(config).for_topics(rising).annotate(value=value)
     fields = rows.values_list("topic_id", "revision_id", "passage_id", "value").iterator(chunk_size=10_000)
-    cells = np.fromiter(chain.from_iterable(fields), dtype=np.int64).reshape(-1, 4)
+    stored = np.fromiter(chain.from_iterable(fields), dtype=np.int64).reshape(-1, 4)
+    absent = np.setdiff1d(rising, stored[:, 0]).tolist()
+    cells = np.concatenate([stored, cold.outcomes(config.pk, absent)]) if absent else stored
     cells = cells[np.argsort(cells[:, 0], kind="stable")]
     parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], rising[1:]))
     return {pk: of_cells(part) for pk, part in zip(rising, parts, strict=True)}
@@ -284,8 +286,20 @@ def keep_snapshots() -> None:
     _seen_out_of_date.clear()
     _seen_out_of_date.update((stamp.pk, stamp.number) for stamp in stamps)
     before = accumulate((stamp.grades for stamp in quiet), initial=0)
-    taken = [stamp for stamp, grades in zip(quiet, before, strict=False) if grades < KEPT_AT_ONCE]
-    for config, of_config in groupby(taken, key=attrgetter("config")):
+    _keep(stamp for stamp, grades in zip(quiet, before, strict=False) if grades < KEPT_AT_ONCE)
+
+
+def keep_all_snapshots(collection: Collection) -> None:
+    """Write every snapshot of a collection's ratings that is outdated."""
+    stamps = out_of_date(topic__collection=collection)
+    before = accumulate((stamp.grades for stamp in stamps), initial=0)
+    placed = zip(stamps, before, strict=False)
+    for _, some in groupby(placed, key=lambda pair: pair[1] // KEPT_AT_ONCE):
+        _keep(stamp for stamp, _ in some)
+
+
+def _keep(stamps: Iterable[MatrixStamp]) -> None:
+    for config, of_config in groupby(stamps, key=attrgetter("config")):
         numbers = {stamp.topic_id: stamp.number for stamp in of_config}
         of_topics = from_rows(config, list(numbers))
         write_snapshots(config.pk, ((pk, numbers[pk], ratings) for pk, ratings in of_topics.items()))

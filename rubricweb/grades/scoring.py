@@ -38,11 +38,10 @@ from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolut
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
 from grading.types import MIN_RATING, GradeMatrix, Importance, TrecEval
-from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
+from rubricweb.corpus.topic_pools import trec_places, trec_rows
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.trec_order import CACHED_ORDERS, trec_places, trec_rows
 
-CACHED_TOPIC_SCORES = 20_000
 CACHED_TABLES = 64
 
 Uids = tuple[str, ...]
@@ -241,7 +240,7 @@ def _table(pool: CollectionPool, columns: list[Scores]) -> ScoreTable:
     return ScoreTable(pool.run_tags, tuple(topic.topic_id for topic in pool.topics), scores)
 
 
-@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+@lru_cache(maxsize=CACHED_TOPICS)
 def topic_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights: Weights = ()) -> Scores:
     """Return scores of shape (runs,), NaN where the topic lacks items or trec_eval's labels."""
     return fresh_scores(grades, uids, measure, weights)
@@ -278,7 +277,7 @@ def graded_topic(
     )
 
 
-@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+@lru_cache(maxsize=CACHED_TOPICS)
 def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     """Return the graded passages among each run's first k, and their total, shape (2, runs)."""
     is_graded = np.asarray((grades.matrix.columns(uids).ratings >= MIN_RATING).any(axis=1))
@@ -288,7 +287,8 @@ def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
 
 def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[str, int]:
     """Return Rubric-Qrels labels by doc id, in pool order, without ungraded passages."""
-    return _known_labels(grades.pool, passage_labels(grades, uids, measure))
+    labels = passage_labels(grades, uids, measure).tolist()
+    return {doc_id: label for doc_id, label in zip(grades.pool.doc_ids, labels, strict=True) if label >= 0}
 
 
 def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDArray[np.int16]:
@@ -307,7 +307,7 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
     return measure.label_maps.labels(grades.pool.topic_id, labels)
 
 
-@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+@lru_cache(maxsize=CACHED_TOPICS)
 def _judged_scores(topic: TopicPool, measure: MeasureSpec, level: int) -> Scores:
     if not len(topic.judged.rows):
         return np.full(topic.n_runs, np.nan)
@@ -316,7 +316,7 @@ def _judged_scores(topic: TopicPool, measure: MeasureSpec, level: int) -> Scores
     return _scored(topic, ranked, judged, measure, level)
 
 
-@lru_cache(maxsize=CACHED_ORDERS)
+@lru_cache(maxsize=CACHED_TOPICS)
 def _ranked_judgments(topic: TopicPool, version: TrecEval) -> NDArray[np.int16]:
     """Return the judgment of each passage that a run ranks, shape (runs, depth), in trec_eval's order."""
     judged, places = topic.judgments_by_row(NOT_POOLED), trec_places(topic, version)
@@ -344,10 +344,6 @@ def _scored(
         level=level,
         is_judged_only=measure.is_judged_only,
     )
-
-
-def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
-    return {doc_id: label for doc_id, label in zip(topic.doc_ids, labels.tolist(), strict=True) if label >= 0}
 
 
 @dataclass(frozen=True, eq=False)

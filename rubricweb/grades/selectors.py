@@ -7,8 +7,11 @@ organizer may choose another. Jobs never change it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 
 from django.db.models import Count, Exists, IntegerField, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -19,7 +22,9 @@ from rubricweb.banks.models import DIRECT_UID, MAIN, Bank, BankVersion, Item
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import reader
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import CACHED_COLLECTIONS
 from rubricweb.corpus.prompts import own_prompts
+from rubricweb.grades import cold
 from rubricweb.grades.configs import is_in_context, kinds_of
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.scoring import Uids
@@ -83,6 +88,9 @@ def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection
 
 def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     """Return the banks with at least one active item that has a grade of `config`."""
+    if collection.cold_at:
+        counts = _cold_counts(collection.pk, collection.cold_at)
+        return [bank for bank in collection.banks.all() if (config.pk, bank.pk) in counts]
     has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
     graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
     return list(collection.banks.filter(Exists(graded)))
@@ -119,17 +127,35 @@ def graders_of(bank: Bank, purposes: Iterable[Purpose] = ON_ITEMS) -> list[Grade
 
     The stored one; then those that rate; then by the number of items graded; then by age.
     """
-    stamps = MatrixStamp.objects.filter(topic__collection=bank.collection_id, grades__gt=0)
+    collection = bank.collection
+    stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
+    of_purpose = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=list(purposes))
+    if collection.cold_at:
+        counts = _cold_counts(collection.pk, collection.cold_at)
+        rows = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in of_purpose]
+    else:
+        rows = [GraderRow(config, config.number) for config in of_purpose.annotate(number=_n_graded(bank))]
+    of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
+    return [row.config for row in sorted(of_pools, key=lambda row: _key(collection, row))]
+
+
+def _n_graded(bank: Bank) -> Coalesce:
+    """Return the number of the bank's active items with a grade of a config, for a query of configs."""
     has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
     items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
     counted = items.values("bank").annotate(number=Count("pk")).values("number")
-    number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-    configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=list(purposes))
-    rows = [
-        GraderRow(config, config.number) for config in configs.annotate(number=number).filter(number__gt=0)
-    ]
-    of_pools = (row for row in rows if not is_in_context(row.config))
-    return [row.config for row in sorted(of_pools, key=lambda row: _key(bank.collection, row))]
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+@lru_cache(maxsize=CACHED_COLLECTIONS)
+def _cold_counts(collection_id: int, cold_at: datetime) -> Mapping[tuple[int, int], int]:
+    """Return the number of active items with a grade in cold storage, by config and bank."""
+    items = Item.including_secret.active().filter(bank__collection=collection_id)
+    banks: dict[int, list[int]] = {}
+    for bank_id, revision_id in items.values_list("bank", "revision"):
+        banks.setdefault(revision_id, []).append(bank_id)
+    graded = cold.graded_wordings(collection_id)
+    return Counter((config_id, bank) for config_id, wording in graded for bank in banks.get(wording, ()))
 
 
 def labellers_of(collection: Collection) -> list[GraderConfig]:

@@ -15,8 +15,10 @@ from django.utils import timezone
 
 from grading.graders.panel import PANEL, members_of
 from grading.types import Outcome
+from rubricweb.accounts.roles import InColdStorage
 from rubricweb.core import database
 from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection
 from rubricweb.grades import replies
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, MatrixStamp, Pair
 
@@ -210,13 +212,19 @@ def _by_topic(grades: Iterable[GradeRow | Grade]) -> list[tuple[int, list[GradeR
 
 
 def _move_stamp(config: GraderConfig, topic_id: int, *, expected: int) -> None:
-    """Move the stamp first: it locks the row, so that writers to a topic take turns."""
+    """Move the stamp first: it locks the row, so that writers to a topic take turns.
+
+    Raise InColdStorage where the grades of the topic are not in the database.
+    """
     stamp = MatrixStamp.objects.filter(config=config, topic=topic_id)
     moved = {"number": new_stamp(), "grades": F("grades") + expected}
     if not stamp.update(**moved):
         absent = MatrixStamp(config=config, topic_id=topic_id, grades=0)
         MatrixStamp.objects.bulk_create([absent], ignore_conflicts=True)
         stamp.update(**moved)
+    cold = Collection.objects.filter(topics=topic_id, cold_at__isnull=False)
+    for slug in cold.values_list("slug", flat=True):
+        raise InColdStorage(slug)
 
 
 def _correct_stamp(config: GraderConfig, topic_id: int, difference: int) -> None:

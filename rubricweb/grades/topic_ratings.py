@@ -25,7 +25,7 @@ from grading.types import (
 )
 from grading.verify import closeness
 from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank
-from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 
@@ -38,7 +38,6 @@ SPURIOUS_SHARE = 0.2
 SEPARATES_WELL, SEPARATES_SOMEWHAT = 0.3, 0.1
 """Least correlations with a passage's other ratings at which an item separates passages."""
 UNJUDGED = np.iinfo(np.int16).min
-CACHED_TOPICS = 8_000
 Mask = NDArray[np.bool_]
 
 

@@ -31,7 +31,7 @@ from rubricweb.banks.actions import set_answer_keys
 from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core import events
 from rubricweb.core.models import is_duplicate
-from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.grades import store, visibility
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.missing import answers_for, asks_with_key, reads_answers
@@ -41,7 +41,6 @@ from rubricweb.grades.matrices import StampedCache, TopicGrades, without
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp, Pair
 from rubricweb.grades.store import GradeRow
 
-CACHED_TOPICS = 4_000
 Key = tuple[int, int, int, int, int]
 """Config, topic, stamp of human grades, stamp of its grades, and stamp of the collection."""
 _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_TOPICS)

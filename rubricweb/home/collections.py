@@ -18,9 +18,9 @@ from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.core import database, http
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pools import CACHED_TOPICS, collection_pool
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.matrices import CACHED_MATRICES, StampedCache
+from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.raters import Rater, active_raters, shown_rater
 from rubricweb.grades.selectors import GraderRow, in_order
@@ -29,7 +29,7 @@ Stamped = dict[int, dict[GraderConfig, int]]
 """By collection: the number of grades of each grader."""
 Split = tuple[int, int]
 """Numbers of grades: of wordings that the banks use, and of other ones."""
-_splits: StampedCache[tuple[int, int, tuple[tuple[int, bool], ...]], Split] = StampedCache(CACHED_MATRICES)
+_splits: StampedCache[tuple[int, int, tuple[tuple[int, bool], ...]], Split] = StampedCache(CACHED_TOPICS)
 """By grader, the stamp of its grades of a topic, and the wordings with whether they are used."""
 
 
@@ -81,9 +81,9 @@ class CollectionCard:
 
 
 def cards(user: User) -> list[CollectionCard]:
-    """Return the collections that `user` may see, by name."""
+    """Return the collections that `user` may see, by name, without those in cold storage."""
     roles = dict(user.memberships.values_list("collection_id", "role"))
-    return cards_of(list(Collection.objects.visible_to(user)), roles)
+    return cards_of(list(Collection.objects.visible_to(user).filter(cold_at=None)), roles)
 
 
 def cards_of(collections: list[Collection], roles: Mapping[int, str]) -> list[CollectionCard]:

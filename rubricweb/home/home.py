@@ -267,6 +267,7 @@ def home(request: HtmxRequest) -> HttpResponse:
         "rows": rows,
         "tracks": teams,
         "invitations": invitations,
+        "cold": Collection.objects.visible_to(request.user).exclude(cold_at=None),
         "waiting": waiting,
         **(_of_only(request.user, rows[0]) if len(rows) == 1 else {}),
     }

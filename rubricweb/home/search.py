@@ -79,7 +79,9 @@ def _screens(user: User, here: Iterable[Collection]) -> Iterator[Hit]:
         role = roles.role_of(user, collection)
         if role is None:
             continue
-        for screen in (*(entry for _, entries in screens_for(role) for entry in entries), *MORE):
+        is_cold = bool(collection.cold_at)
+        tabs = screens_for(role, is_cold=is_cold)
+        for screen in (*(entry for _, entries in tabs for entry in entries), *(() if is_cold else MORE)):
             if role.includes(screen.needed):
                 address = reverse(screen.route, args=[collection.slug])
                 yield Hit("Screens", screen.name, collection.name, address, screen.keywords)

@@ -252,13 +252,20 @@ OF_STAFF = ("imports:new-collection", "archives:restore")
 """Routes of the site that only those open who may create collections."""
 
 
-def screens_for(role: roles.Role) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
+def screens_for(role: roles.Role, *, is_cold: bool = False) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
     """Return the tabs of a member with the screens that the role opens; tabs without any are left out.
 
-    Participants have their own, and no others: all other pages answer them as outsiders.
+    Participants have their own, and no others: all other pages answer them as outsiders. A collection in cold
+    storage has its boards.
     """
     offered = TABS[-OF_TEAMS:] if role is roles.Role.PARTICIPANT else TABS[:-OF_TEAMS]
-    return tuple((tab, entries) for tab in offered if (entries := tab.visible_to(role)))
+    screens_by_tab = ((tab, tab.visible_to(role)) for tab in offered)
+    if is_cold:
+        screens_by_tab = (
+            (tab, tuple(screen for screen in screens if roles.is_served_cold(screen.route)))
+            for tab, screens in screens_by_tab
+        )
+    return tuple((tab, screens) for tab, screens in screens_by_tab if screens)
 
 
 def screen_at(route: str, role: roles.Role | None = None) -> Screen | None:

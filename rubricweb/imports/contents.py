@@ -18,10 +18,6 @@ from rubricweb.imports import staging
 from rubricweb.imports.models import Import, ImportFile
 
 
-def _count_once(entry: Any) -> int:  # Any: whatever the format's reader yields
-    return 1
-
-
 @dataclass(frozen=True, slots=True)
 class Taken:
     """How an import takes files of one content."""
@@ -30,7 +26,7 @@ class Taken:
     """The field of `ImportFiles` for them."""
     noun: str
     """What its entries are counted as."""
-    count: Callable[[Any], int] = _count_once
+    count: Callable[[Any], int] = lambda entry: 1  # Any: whatever the format's reader yields
     """How many a reader's entry holds."""
     takes_several: bool = True
     read: Callable[[Path], Iterable[Any]] | None = None

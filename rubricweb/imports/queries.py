@@ -12,8 +12,7 @@ from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
 from grading.formats.base import Content
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
-from grading.formats.support_judgments import JUDGED_PLACES
-from grading.formats.support_labels import LABELLED_ANSWERS
+from grading.formats.support_labels import JUDGED_PLACES, LABELLED_ANSWERS
 from rubricweb.corpus.import_base import label_of, rows_in_words
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
@@ -180,7 +179,10 @@ class Batch:
 def batch_of(row: Import) -> Batch:
     files = list(row.files.all())
     of_files = {note for file in files for note in _of_file(row.notes, file)}
-    notes = {file.pk: tuple(_without_name(row.notes, file)) for file in files}
+    notes = {
+        file.pk: tuple(note.removeprefix(f"{_base(file)}: ") for note in _of_file(row.notes, file))
+        for file in files
+    }
     blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
     labels = {file_format.name: file_format.label for file_format in contents.takeable()}
     questions = Counter(file.question for file in files if file.question and not file.is_left_out)
@@ -249,11 +251,6 @@ def _in_order(counts: dict[str, dict[str, int]]) -> list[str]:
 
 def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:
     return [note for note in notes if note.startswith((f"{_base(file)}: ", f"{_base(file)} "))]
-
-
-def _without_name(notes: Iterable[str], file: ImportFile) -> list[str]:
-    """Return the notes of a file as they stand below its name."""
-    return [note.removeprefix(f"{_base(file)}: ") for note in _of_file(notes, file)]
 
 
 def _base(file: ImportFile) -> str:

@@ -110,7 +110,7 @@ class Job(models.Model):
 
 
 class LimitedJob(Job):
-    """A job that calls a language model within limits: see `steering.py`."""
+    """A job that calls a language model within limits: see `limits.py`."""
 
     calls = models.PositiveIntegerField(default=0)
     """Calls of the model so far."""

@@ -245,26 +245,24 @@ def _lines(
     sort: str,
 ) -> list[BoardLine]:
     """Return the rows by their bands and in these by score, or in the order that the reader chose."""
-    has_bands = any(row.is_behind for row in current.rows)
     rows = list(board_columns.in_order(current, columns, sort))
-    if has_bands and not sort:
+    if any(row.is_behind for row in rows) and not sort:
         rows.sort(key=lambda row: (row.is_behind is None, row.is_behind))
     on_page = board_columns.at(columns, Place.PAGE)
     origins = selectors.run_origins(current.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
     names = [f"{topic.name} {Truncator(topic.text).chars(40)}" for topic in current.topics]
     lines = []
-    for row, n_rows in zip(rows, plots.band_rows([row.is_behind for row in rows]), strict=True):
+    for row, (band, band_rows) in zip(rows, plots.bands([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
-        is_banded = has_bands and row.is_behind is not None
         line = BoardLine(
             row,
             origins.get(row.run_id, ""),
             axis.dot(spread) if axis and spread else None,
             rendering.changes.get(row.run_id),
             "" if moved is None else "up" if moved > 0 else "down" if moved < 0 else "score",
-            band=plots.BANDS[bool(row.is_behind)] if is_banded else "",
-            band_rows=n_rows if is_banded else 0,
+            band=band,
+            band_rows=band_rows,
             numbers=tuple(column.cell(row) for column in on_page),
             topics=tuple(
                 TopicCell(None, f"{name} · not counted")

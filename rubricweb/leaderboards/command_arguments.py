@@ -82,7 +82,7 @@ def add_run_arguments(parser: ArgumentParser) -> None:
 
 def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
     """Return a board of labels. Raise BoardError, which says what there is instead."""
-    collection = collection_named(options["slug"])
+    collection = collection_named(options["slug"], cold=True)
     config = lookup.find_grader(
         collection,
         prompt_class=options["prompt_class"],
@@ -118,17 +118,15 @@ def _labelled(options: Options, config: GraderConfig) -> MeasureSpec:
     )
 
 
-def add_measure_argument(parser: ArgumentParser) -> None:
+def add_board_arguments(parser: ArgumentParser) -> None:
+    """Add the collection and all that a board depends on, in the words of its address."""
+    add_label_arguments(parser)
     parser.add_argument(
         "--measure",
         default=registry.DEFAULT,
         metavar="M",
         help=f"what ranks the runs: cover-4, P_20:5, nDCG@10, or any of {registry.measure_names()}",
     )
-
-
-def add_board_arguments(parser: ArgumentParser) -> None:
-    """Add what a board depends on besides its labels, in the words of its address."""
     parser.add_argument(
         "--cutoff",
         type=int,

@@ -120,16 +120,21 @@ def ticks(scores: Sequence[float | None], low: float, high: float) -> list[float
     return [axis.at(score) for score in scores if score is not None]
 
 
-def band_rows(bands: Sequence[object]) -> list[int]:
-    """Return, for rows of these bands, how many rows the band has at its first row, else 0.
+def bands(are_behind: Sequence[bool | None]) -> list[tuple[str, int]]:
+    """Return the band of each row, and at its first row how many rows it has, else 0.
 
-    >>> band_rows(["a", "a", "b", "a"])
-    [2, 0, 1, 1]
+    No row has a band where no run is clearly behind.
+
+    >>> bands([False, False, True, None])
+    [('not clearly behind', 2), ('not clearly behind', 0), ('clearly behind', 1), ('', 0)]
     """
-    rows: list[int] = []
-    for _, group in groupby(bands):
+    rows: list[tuple[str, int]] = []
+    for is_behind, group in groupby(are_behind):
         n = len(list(group))
-        rows += [n, *[0] * (n - 1)]
+        if is_behind is None or not any(are_behind):
+            rows += [("", 0)] * n
+        else:
+            rows += [(BANDS[is_behind], n), *[(BANDS[is_behind], 0)] * (n - 1)]
     return rows
 
 

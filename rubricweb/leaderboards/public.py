@@ -28,7 +28,7 @@ from rubricweb.leaderboards.actions import Document, left_out, row_of
 from rubricweb.leaderboards.board import BoardError, BoardRow
 from rubricweb.leaderboards.board.columns import COLUMNS, BoardCell, Column, Further, Place, at
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.leaderboards.plots import BANDS, Dot, DotAxis, Spread, band_rows, dot_axis
+from rubricweb.leaderboards.plots import Dot, DotAxis, Spread, bands, dot_axis
 from rubricweb.plots.cells import shade
 
 SORTS = ("", "score", "run")
@@ -147,33 +147,28 @@ def _lines(
     document: Document, columns: Sequence[Column], axis: DotAxis | None, sort: str
 ) -> list[PublicLine]:
     rows = [row_of(row) for row in document["rows"]]
-    has_bands = any(row.is_behind for row in rows)
     if sort == "run":
         rows = sorted(rows, key=lambda row: row.run_tag)
     elif sort == "score":
         scored = [row for row in rows if row.score is not None]
         rows = [*scored[::-1], *(row for row in rows if row.score is None)]
-    elif has_bands:
+    elif any(row.is_behind for row in rows):
         rows = sorted(rows, key=lambda row: (row.is_behind is None, row.is_behind))
     topics = document.get("topics", [])
     highest = max([1.0, *(score for row in rows for score in row.by_topic if score is not None)])
-    lines = []
-    for row, n_rows in zip(rows, band_rows([row.is_behind for row in rows]), strict=True):
-        spread = _spread(row)
-        is_banded = has_bands and row.is_behind is not None
-        line = PublicLine(
+    return [
+        PublicLine(
             row,
-            axis.dot(spread) if axis and spread else None,
-            BANDS[bool(row.is_behind)] if is_banded else "",
-            n_rows if is_banded else 0,
+            axis.dot(spread) if axis and (spread := _spread(row)) else None,
+            *band,
             [column.cell(row) for column in columns],
             [
                 (topic, score, None if score is None else shade(score / highest))
                 for topic, score in zip(topics, row.by_topic, strict=True)
             ],
         )
-        lines.append(line)
-    return lines
+        for row, band in zip(rows, bands([row.is_behind for row in rows]), strict=True)
+    ]
 
 
 def _spread(row: BoardRow) -> Spread | None:

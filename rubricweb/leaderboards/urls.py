@@ -1,7 +1,7 @@
 from django.urls import path, re_path
 
 from rubricweb.leaderboards.board_page import board, plot
-from rubricweb.leaderboards.comparison.context_page import start_in_context
+from rubricweb.leaderboards.comparison.in_context import start_in_context
 from rubricweb.leaderboards.comparison.page import compare
 from rubricweb.leaderboards.public import close, public, public_file
 from rubricweb.leaderboards.sure.page import official_add, official_remove, sure

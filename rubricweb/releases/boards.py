@@ -23,11 +23,11 @@ from grading.measures.cover import LabelMode
 from grading.types import Purpose, Qrel
 from rubricweb import __version__
 from rubricweb.campaigns import agreement as assessors
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.run_slices import find_runs, tasks
-from rubricweb.exports import selectors
-from rubricweb.exports import selectors as labels
+from rubricweb.exports.boards import leaderboard_name, qrels, qrels_name
 from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_models import HumanGrade
@@ -41,7 +41,7 @@ from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, files, lo
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, heat_map
-from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, counted, text_file
+from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
 """Columns beside the measure that ranks the runs, by Rubric-Qrels."""
@@ -94,11 +94,11 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
         for source in list(Source) if is_rated else [Source.GRADER]:
             for mode in LabelMode:
                 variant = _labelled(replace(spec, source=source), mode)
-                qrels = list(labels.qrels(variant)) if variant else []
-                if variant and qrels:
+                labels = list(qrels(variant)) if variant else []
+                if variant and labels:
                     name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
                     about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
-                    yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, qrels))
+                    yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, labels))
 
 
 def _labelled(spec: BoardSpec, mode: LabelMode) -> BoardSpec | None:
@@ -195,11 +195,11 @@ def _judgments(collection: Collection) -> list[Qrel]:
 
 
 def _qrels_stem(spec: BoardSpec) -> str:
-    return selectors.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
+    return qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
 
 
 def _board_stem(spec: BoardSpec) -> str:
-    return selectors.leaderboard_name(spec, "").removesuffix(".")
+    return leaderboard_name(spec, "").removesuffix(".")
 
 
 def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator[tuple[BoardSpec, str]]:

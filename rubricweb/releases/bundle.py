@@ -28,7 +28,7 @@ from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.jobs import leases
 from rubricweb.leaderboards.actions import Document, document_of, publish_document
-from rubricweb.leaderboards.board import BoardSpec, provenance
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.releases import boards, parts, readme, support
 from rubricweb.releases.models import Release
@@ -275,18 +275,13 @@ def _finish(lease: leases.Lease[Release], contents: Contents, written: WrittenRe
 
 def _documents(contents: Contents) -> list[tuple[str, Document]]:
     """Return each board of the release with its title; several are told apart by their measure and grader."""
-    made = [board for _, board in boards.boards(contents)]
-    return [
-        (
-            contents.title if len(made) == 1 else f"{contents.title}: {_told_apart(board.spec)}"[:120],
-            document_of(board, provenance.statements(board)),
-        )
-        for board in made
-    ]
-
-
-def _told_apart(spec: BoardSpec) -> str:
-    return f"{spec.config}, {spec.runs.label}" if spec.runs else str(spec.config)
+    made, documents = [board for _, board in boards.boards(contents)], []
+    for board in made:
+        spec, title = board.spec, contents.title
+        if len(made) > 1:
+            title = f"{title}: {spec.config}{f', {spec.runs.label}' if spec.runs else ''}"[:120]
+        documents.append((title, document_of(board, provenance.statements(board))))
+    return documents
 
 
 def _publish(release: Release, title: str, document: Document) -> PublicBoard:

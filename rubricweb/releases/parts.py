@@ -27,13 +27,14 @@ from grading.types import Response
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import public
-from rubricweb.core import formatting, reader
+from rubricweb.core import reader
+from rubricweb.core.formatting import counted, safe_cell
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.exports import corpus
 from rubricweb.exports.banks import BankExport, bank_export
-from rubricweb.exports.graded import LOSSES, graded_lines
-from rubricweb.exports.selectors import joined
+from rubricweb.exports.files import joined
+from rubricweb.exports.workbench import LOSSES, graded_lines
 from rubricweb.grades import configs, selectors
 from rubricweb.leaderboards.board import Board
 
@@ -80,7 +81,7 @@ class Names:
         """Return the mapping as TSV, with a header."""
         both = {"run": self.runs, "team": self.teams}
         rows = [(kind, *pair) for kind, names in both.items() for pair in names.items()]
-        return ["kind\tname\tname_in_release", *("\t".join(map(formatting.safe_cell, row)) for row in rows)]
+        return ["kind\tname\tname_in_release", *("\t".join(map(safe_cell, row)) for row in rows)]
 
 
 def made_up_names(collection: Collection) -> Names:
@@ -165,14 +166,13 @@ class ReleasePart:
     """How much is in it, for the preview: "25 topics"."""
 
 
-def text_file(name: str, about: str, lines: Callable[[], Iterable[str]]) -> ReleaseFile:
+def text_file(
+    name: str, about: str, lines: Callable[[], Iterable[str]], losses: tuple[str, ...] = ()
+) -> ReleaseFile:
     """Return a file of lines, which are made when it is written."""
-    return ReleaseFile(name, lambda path: write_lines(path, (line.encode() for line in lines())), about)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return "1 topic", "1,204 topics"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return ReleaseFile(
+        name, lambda path: write_lines(path, (line.encode() for line in lines())), about, losses
+    )
 
 
 BANK_DIALECTS = ("workbench", "v3")
@@ -258,9 +258,9 @@ def prompt_files(contents: Contents) -> Iterator[ReleaseFile]:
         else:
             written_as[prompt.prompt_id] = prompt
     if written_as:
-        write = partial(_write_text, lines=[*toml_lines(written_as[name] for name in sorted(written_as))])
-        lost = tuple(sorted(set(unknown)))
-        yield ReleaseFile("prompts/prompts.toml", write, "the prompts that the graders were asked", lost)
+        texts = [written_as[name] for name in sorted(written_as)]
+        about, lost = "the prompts that the graders were asked", tuple(sorted(set(unknown)))
+        yield text_file("prompts/prompts.toml", about, partial(toml_lines, texts), lost)
 
 
 def graded_files(contents: Contents) -> Iterator[ReleaseFile]:
@@ -334,11 +334,7 @@ def _listed(runs: list[Run], contents: Contents) -> Iterator[str]:
     for run in runs:
         team, tag = contents.names.team(run.team), contents.names.run(run.run_tag)
         cells = (tag, team, run.task, run.type, "" if run.priority is None else run.priority)
-        yield "\t".join(map(formatting.safe_cell, cells))
-
-
-def _write_text(path: Path, *, lines: list[str]) -> None:
-    write_lines(path, (line.encode() for line in lines))
+        yield "\t".join(map(safe_cell, cells))
 
 
 def sort_keys(path: Path) -> None:
@@ -346,10 +342,6 @@ def sort_keys(path: Path) -> None:
     rows = [json.loads(row) for row in path.read_bytes().split(b"\n") if row.strip()]
     written = (json.dumps(row, ensure_ascii=False, sort_keys=True).encode() for row in rows)
     write_lines(path, written)
-
-
-def _size_of_grades(contents: Contents) -> str:
-    return counted(sum(row.grades for row in selectors.graders(contents.collection)), "grade")
 
 
 def _size_of_runs(contents: Contents) -> str:
@@ -388,7 +380,7 @@ GRADES = ReleasePart(
     "Graded passages",
     "Every grade of an active item, with the model's reply, unless it was dropped.",
     graded_files,
-    _size_of_grades,
+    lambda contents: counted(sum(row.grades for row in selectors.graders(contents.collection)), "grade"),
 )
 RUNS = ReleasePart(
     "runs", "Runs and responses", "Accepted runs, as they were submitted.", run_files, _size_of_runs

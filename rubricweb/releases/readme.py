@@ -12,11 +12,12 @@ from django.urls import reverse
 from rubricweb import __version__
 from rubricweb.arena.models import Vote
 from rubricweb.banks.models import Item
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Run
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.missing import failed_cells, missing_cells
 from rubricweb.releases.boards import board_specs
-from rubricweb.releases.parts import Contents, ReleasePart, counted
+from rubricweb.releases.parts import Contents, ReleasePart
 
 if TYPE_CHECKING:
     from rubricweb.releases.bundle import WrittenFile

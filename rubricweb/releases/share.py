@@ -12,12 +12,13 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import Context, HtmxRequest, page_or_part, shows_a_secret
+from rubricweb.core.http import Context, HtmxRequest, download, page_or_part, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.exports.assessments import assessed_banks
-from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
-from rubricweb.exports.views import FlagsExportForm
+from rubricweb.exports.assignments import assessed_banks
+from rubricweb.exports.boards import qrels_name, qrels_summary
+from rubricweb.exports.events import FlagsExportForm
+from rubricweb.exports.files import ONE_WAY
 from rubricweb.grades import visibility
 from rubricweb.home.home import checklist_of
 from rubricweb.leaderboards.actions import new_board
@@ -167,13 +168,12 @@ def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpRespon
 
 
 @require_safe
-def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
+def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpResponseBase:
     """Download which made-up name is whose."""
     row = access.release_for(request.user, slug, release_id)
     lines = Names(**row.names).lines()
-    response = HttpResponse("".join(f"{line}\n" for line in lines), content_type="text/tab-separated-values")
-    response["Content-Disposition"] = f'attachment; filename="{slug}-names.tsv"'
-    return response
+    text = "".join(f"{line}\n" for line in lines)
+    return download(text, name=f"{slug}-names.tsv", content_type="text/tab-separated-values")
 
 
 @require_POST

@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from grading.formats.support_labels import AnswerLabels, write_labelled_answers
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
-from rubricweb.exports.selectors import joined
+from rubricweb.exports.files import joined
 from rubricweb.exports.support import labelled_answers, lost_contradictions, score_rows
 from rubricweb.leaderboards.board.files import PER_TOPIC
-from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, counted, sort_keys, text_file
+from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, sort_keys, text_file
 from rubricweb.support.board import Counting
 from rubricweb.support.labels import SupportRater, raters
 from rubricweb.support.models import SupportEvent

@@ -25,7 +25,7 @@ from django.utils.crypto import salted_hmac
 
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.core import audit
-from rubricweb.core.switches import STEPS_AHEAD
+from rubricweb.core.environment import STEPS_AHEAD
 
 if TYPE_CHECKING:
     from allauth.socialaccount.models import SocialLogin

@@ -23,7 +23,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from rubricweb.core import errors
-from rubricweb.core.switches import PROVIDER
+from rubricweb.core.environment import PROVIDER
 
 logger = logging.getLogger(__name__)
 

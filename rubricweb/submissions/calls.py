@@ -18,7 +18,7 @@ from django.template.defaultfilters import pluralize
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from grading.submissions import Rules, rules_of, track_names
+from grading.submissions import rules_of, track_names
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.corpus.access import collection_for
@@ -210,16 +210,13 @@ def _rules_for(form: CallForm, call: Call | None, posted: QueryDict | None) -> R
     """
     track, takes = form["track"].value(), form["takes"].value()
     is_own = call is not None and track == preset_of(call.parsed_rules, call.takes).name
-    base = call.parsed_rules if call is not None and is_own else _rules_named(track)
+    listed = track_names()
+    base = call.parsed_rules if call and is_own else rules_of(track if track in listed else listed[0])
     takes = takes if takes in Call.Takes.values else Call.Takes.RESPONSES.value
     is_seen = posted is not None and posted.get("rules_shown") == f"{track} {takes}"
     if posted is not None and not is_seen and form.is_valid():
         form.add_error("track", "These are the rules of your choice. Read them, then save.")
     return rules_form(base, takes, posted if is_seen else None)
-
-
-def _rules_named(track: str) -> Rules:
-    return rules_of(track if track in track_names() else track_names()[0])
 
 
 def _call_page(

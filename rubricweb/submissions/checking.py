@@ -95,9 +95,6 @@ class CheckReport:
     def with_error(self, group: FileGroup) -> CheckReport:
         return replace(self, groups=(group, *self.groups))
 
-    def with_warnings(self, groups: Iterable[FileGroup]) -> CheckReport:
-        return replace(self, groups=(*self.groups, *groups))
-
     def as_fields(self, submission: Submission) -> dict[str, object]:
         """Return the columns of a submission that a check fills."""
         return {
@@ -175,7 +172,9 @@ def report_on(submission: Submission, path: Path) -> CheckReport:
         return report.with_error(error("malformed", "no run id", f"a file of {call.get_takes_display()}"))
     if obstacle := _obstacle(submission, run_tag) if run_tag else None:
         return report.with_error(obstacle)
-    return report if report.errors else report.with_warnings(_of_runs(submission, run_tag))
+    return (
+        report if report.errors else replace(report, groups=(*report.groups, *_of_runs(submission, run_tag)))
+    )
 
 
 def rules_of_call(call: Call) -> Rules:

@@ -19,8 +19,7 @@ from grading.support import (
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import steering
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs.limits import Limits, begin
 from rubricweb.support import labels, rationales
 from rubricweb.support.labels import Citation, citation_of
 from rubricweb.support.models import (
@@ -118,7 +117,7 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
         raise NothingToAsk
     job.by = by
     chunks = [SupportChunk(topic_id=topic_id, size=size) for topic_id, size in by_topic.items()]
-    steering.begin(job, chunks, limits)
+    begin(job, chunks, limits)
     audit.record(
         "support asked of a model", collection, by=by, detail=f"{job}: {job.total:,} {units_of(job)}"
     )

@@ -22,7 +22,7 @@ from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID, Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import first_writer, writer_choices
+from rubricweb.corpus.prompts import WriterForm, longest_reply_field
 from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, UnknownRuns, find_runs, tasks
 from rubricweb.grades.engine import monitor
 from rubricweb.jobs.limits import ExpectedCost, LimitsForm
@@ -47,7 +47,6 @@ from rubricweb.support.models import (
     SupportSettings,
 )
 
-LONGEST = 16_384
 DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 
 PAGE = "support/board.html"
@@ -125,32 +124,24 @@ class BoardForm(ChipForm):
         return value if value in CHOICES[name] else next(iter(CHOICES[name]))
 
 
-class AskForm(forms.Form):
+class AskForm(WriterForm):
     """Which model is asked about which citations."""
 
-    backend = forms.ChoiceField(label="Kind of model")
-    llm = forms.CharField(label="Model", max_length=200)
     citations = forms.ChoiceField(label="Citations judged", choices=CITATIONS, initial=DEFAULT_CITATIONS)
     labels = forms.ChoiceField(
         label="Labels", required=False, choices=[("", "full, partial, none"), (STANCE, "and contradicts")]
     )
-    longest_reply = forms.IntegerField(
-        label="Longest reply, in tokens",
-        min_value=1,
-        max_value=LONGEST,
-        initial=LONGEST_REPLY,
-        help_text="A label takes a few. A model that reasons before it answers needs many more.",
+    longest_reply = longest_reply_field(
+        LONGEST_REPLY, "A label takes a few. A model that reasons before it answers needs many more."
     )
 
-    def offer(self, collection: Collection, chosen: SupportSettings) -> None:
-        """Offer the collection's own model first, if it can be asked, and else a back-end's default.
-
-        Contradicts is offered first where people give that label.
-        """
-        offer_choices(self, "backend", writer_choices())
-        self.initial.update(first_writer(collection).initial)
-        if chosen.contradicts:
-            self.initial["labels"] = STANCE
+    def __init__(
+        self, collection: Collection, chosen: SupportSettings, submitted: QueryDict | None = None
+    ) -> None:
+        """Offer contradicts first where people give that label, as the settings say."""
+        initial = {"labels": STANCE} if chosen.contradicts else {}
+        super().__init__(submitted, initial=initial, auto_id="ask_%s")
+        self.offer(collection)
 
     @property
     def asking(self) -> Asking:
@@ -158,8 +149,8 @@ class AskForm(forms.Form):
         chosen = self.cleaned_data
         rule = JudgedCitations(chosen["citations"])
         return Asking(
-            chosen["backend"],
-            chosen["llm"].strip(),
+            self.writer.backend,
+            self.writer.llm,
             rule,
             chosen["longest_reply"],
             may_contradict=chosen["labels"] == STANCE,
@@ -223,9 +214,7 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
     form = BoardForm(address)
     rater, counting = form.offer(collection)
     runs = board_of(collection, rater, counting)
-    ask_form = AskForm(auto_id="ask_%s")
     chosen = labelling.settings_of(collection)
-    ask_form.offer(collection, chosen)
     return {
         "collection": collection,
         "chips": form,
@@ -244,7 +233,7 @@ def board_context(request: HtmxRequest, collection: Collection, address: QueryDi
         "min_units": MIN_UNITS,
         "jobs": _jobs(request, collection),
         "settings_form": _settings_form(chosen),
-        "form": ask_form,
+        "form": AskForm(collection, chosen),
     }
 
 
@@ -338,8 +327,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """Choose a model, preview what asking it takes; POST starts it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     submitted = request.POST if request.method == "POST" else request.GET
-    form = AskForm(submitted or None, auto_id="ask_%s")
-    form.offer(collection, labelling.settings_of(collection))
+    form = AskForm(collection, labelling.settings_of(collection), submitted or None)
     context: dict[str, object] = {"collection": collection, "form": form, "is_asking": True}
     if not request.htmx:
         context = board_context(request, collection, type(request.GET)()) | context

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Avg, Model, QuerySet
+from django.db.models import Avg, QuerySet
 from django.db.models.functions import Length, Now
 from django.utils.functional import lazy
 
@@ -13,18 +13,20 @@ from grading import support
 from grading.graders.replies import NoReply
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import Support, support_prompt
-from rubricweb.core import events
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
-from rubricweb.jobs import leases, steering
-from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
+from rubricweb.corpus.prompts import Writer, limited_writer
+from rubricweb.jobs.kinds import Need
 from rubricweb.jobs.leases import Lease, LeaseLost
-from rubricweb.jobs.limits import ExpectedCost, price_of_calls
+from rubricweb.jobs.limits import (
+    CHARS_A_TOKEN,
+    AskingKind,
+    ExpectedCost,
+    LimitedModel,
+    need_of,
+    price_of_calls,
+)
 from rubricweb.jobs.listing import Listing
-from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN
 from rubricweb.support.actions import Asking, failed_of, judge_for, left_to_ask, sampled_of, units_of
 from rubricweb.support.labels import Citation, citation_of, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
@@ -78,7 +80,7 @@ def measured_rate(job: SupportJob) -> float | None:
     return rate_of(SupportChunk.objects.filter(job__judge=job.judge_id))
 
 
-class SupportLabels(ChunkKind[SupportChunk]):
+class SupportLabels(AskingKind[SupportChunk]):
     name = "support"
     collection = "job.judge.collection_id"
     model = SupportChunk
@@ -86,23 +88,14 @@ class SupportLabels(ChunkKind[SupportChunk]):
     job_related = ("judge__collection",)
     activity = "support job"
 
-    def audited(self, job: SupportJob) -> tuple[Model, str]:
-        return job.collection, str(job)
-
-    def run(self, lease: Lease[SupportChunk]) -> None:
-        """Label what the judge has not labelled. Raises what `Kind.run` does, and what models raise."""
-        began = time.monotonic()
-        chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
-        if chunk.job.state not in Job.WORKED_ON:
-            raise Stopping
+    def ask(self, lease: Lease[SupportChunk], chunk: SupportChunk) -> dict[str, Any]:
+        """Label what the judge has not labelled."""
         _label(lease, chunk)
-        seconds = time.monotonic() - began
-        leases.finish(lease, done=chunk.size, failed=chunk.failed, seconds=seconds)
-        events.publish_on_commit(chunk.job.judge.collection.channel, "progress")
+        return {"done": chunk.size, "failed": chunk.failed}
 
     def need(self, work: SupportChunk) -> Need:
         judge = work.job.judge
-        return steering.need_of(judge.backend, judge.llm)
+        return need_of(judge.backend, judge.llm)
 
     def label(self, work: SupportChunk) -> str:
         return f"support, topic {work.topic.query_id}"
@@ -110,9 +103,6 @@ class SupportLabels(ChunkKind[SupportChunk]):
     def on_finished(self, job: SupportJob) -> None:
         collection = job.judge.collection
         webhooks.job_ended(job, collection, kind="support", page=lazy(job.get_absolute_url, str)())
-
-    def job_changed(self, job: SupportJob) -> None:
-        events.publish(job.judge.collection.channel, "progress")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +137,7 @@ def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
 
 
 def _answer(
-    llm: steering.LimitedModel, question: CitationQuestion, prompt: ChatPrompt
+    llm: LimitedModel, question: CitationQuestion, prompt: ChatPrompt
 ) -> tuple[Support | None, str, str]:
     """Label, reply, and why there is none. Raises what `LimitedModel` does where no call would succeed."""
     try:
@@ -197,7 +187,7 @@ def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
     ]
 
 
-def _model(job: SupportJob) -> steering.LimitedModel:
+def _model(job: SupportJob) -> LimitedModel:
     """Return the model within its limits. Raises CannotRun."""
     judge = job.judge
     writer = Writer(judge.backend, judge.llm)

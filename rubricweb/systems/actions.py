@@ -13,6 +13,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.prompts import options_of_writer
 from rubricweb.jobs import steering
+from rubricweb.jobs.limits import Limits, begin
 from rubricweb.jobs.models import Job
 from rubricweb.systems.models import SystemChunk, SystemJob, spec_as_json
 
@@ -31,7 +32,7 @@ def start(
     *,
     run_tag: str,
     topics: Sequence[Topic],
-    limits: steering.Limits,
+    limits: Limits,
     by: User | None,
 ) -> SystemJob:
     """Have workers make the run, a topic at a time, by the model as the collection's Settings have it.
@@ -44,7 +45,7 @@ def start(
         spec = replace(spec, model_options=options_of_writer(collection, spec.backend, spec.llm))
     run = _new_run(collection, run_tag, spec)
     job = SystemJob(collection=collection, run=run, spec=spec_as_json(spec), by=by)
-    steering.begin(job, [SystemChunk(topic=topic, size=1) for topic in topics], limits)
+    begin(job, [SystemChunk(topic=topic, size=1) for topic in topics], limits)
     audit.record("run being made", run, by=by, detail=f"{run_tag}: {spec.method}, {len(topics)} topics")
     return job
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,15 +21,21 @@ from grading.graders.backend_options import Thinking
 from grading.systems.base import Answer
 from grading.systems.pipeline import IN_ONE_CALL, Answering, Made, SystemSpec, make
 from grading.types import Response
-from rubricweb.core import events
 from rubricweb.corpus import convert
 from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.import_collection import ImportFiles, import_collection
-from rubricweb.jobs import leases, steering
-from rubricweb.jobs.kept_replies import KeptReplies
-from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
-from rubricweb.jobs.limits import ExpectedCost
+from rubricweb.jobs import leases
+from rubricweb.jobs.kinds import Need
+from rubricweb.jobs.limits import (
+    CHARS_A_TOKEN,
+    AskingKind,
+    ExpectedCost,
+    KeptReplies,
+    cost,
+    limited_model,
+    need_of,
+)
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
@@ -74,9 +79,9 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
     there, passages = _passages(collection, spec)
     candidates = min(there, spec.depth)
     calls, read = spec.calls(candidates) * topics, spec.passages_read(candidates) * topics
-    tokens_read = round((read * passages + calls * TEMPLATE_CHARS) / steering.CHARS_A_TOKEN)
+    tokens_read = round((read * passages + calls * TEMPLATE_CHARS) / CHARS_A_TOKEN)
     written = calls * reply_tokens(spec)
-    dollars = steering.cost(spec.backend, spec.llm, tokens_read, written) if spec.needs_model else 0.0
+    dollars = cost(spec.backend, spec.llm, tokens_read, written) if spec.needs_model else 0.0
     same = {"answering": spec.answering.value, "llm": spec.llm, "rerank_passes": spec.rerank_passes}
     if spec.rating_prompt:
         same["rating_prompt"] = spec.rating_prompt
@@ -114,7 +119,7 @@ def model_of(spec: SystemSpec, lease: leases.Lease[Any], chunk: AnswerChunk) -> 
     """Return the system's model, or None if it asks none. Raises CannotRun."""
     if not spec.needs_model:
         return None
-    llm = steering.limited_model(
+    llm = limited_model(
         chunk.limited_job,
         backend=spec.backend,
         llm=spec.llm,
@@ -170,7 +175,7 @@ def _response(run: Run, topic: Topic, answer: Answer) -> Response:
     return replace(response, foreign={"topic": topic.text})
 
 
-class Systems(ChunkKind[SystemChunk]):
+class Systems(AskingKind[SystemChunk]):
     name = "system"
     model = SystemChunk
     related = ("job__collection", "job__run", "topic")
@@ -178,12 +183,8 @@ class Systems(ChunkKind[SystemChunk]):
     payload = ("replies", "result")
     activity = "run's making"
 
-    def run(self, lease: leases.Lease[SystemChunk]) -> None:
-        """Make the topic's ranking and answer. Raises what `Kind.run` does, and what models raise."""
-        began = time.monotonic()
-        chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
-        if chunk.job.state not in Job.WORKED_ON:
-            raise Stopping
+    def ask(self, lease: leases.Lease[SystemChunk], chunk: SystemChunk) -> dict[str, Any]:
+        """Make the topic's ranking and answer."""
         spec, collection = chunk.job.system, chunk.job.collection
         made = make(
             spec,
@@ -192,15 +193,13 @@ class Systems(ChunkKind[SystemChunk]):
             partial(retrieval.sources_of, collection, corpus=spec.corpus),
             model_of(spec, lease, chunk),
         )
-        seconds = time.monotonic() - began
-        leases.finish(lease, result=made_as_json(made), done=1, seconds=seconds)
-        events.publish_on_commit(collection.channel, "progress")
+        return {"result": made_as_json(made), "done": 1}
 
     def need(self, work: SystemChunk) -> Need | None:
         spec = work.job.system
         if not spec.needs_model:
             return None
-        return steering.need_of(spec.backend, spec.llm)
+        return need_of(spec.backend, spec.llm)
 
     def audited(self, job: SystemJob) -> tuple[Model, str]:
         return job.run, job.run.run_tag
@@ -217,9 +216,6 @@ class Systems(ChunkKind[SystemChunk]):
     def on_finished(self, job: SystemJob) -> None:
         page = reverse_lazy("systems:made", args=[job.collection.slug, job.run_id])
         webhooks.job_ended(job, job.collection, kind="run", page=page)
-
-    def job_changed(self, job: SystemJob) -> None:
-        events.publish(job.collection.channel, "progress")
 
 
 def _jobs(collection_id: int) -> QuerySet[SystemJob]:

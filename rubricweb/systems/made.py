@@ -117,13 +117,6 @@ def topic_rows(job: SystemJob) -> list[TopicProgress]:
     return [_topic_row(chunk) for chunk in chunks]
 
 
-def topic_steps(chunk: SystemChunk) -> TopicSteps | None:
-    """Return the steps of the topic, or None until it is done."""
-    if chunk.result is None:
-        return None
-    return steps_of(chunk.job.collection, chunk.result)
-
-
 def steps_of(collection: Collection, result: models.Json) -> TopicSteps:
     """Return all that led to one answer or ranking, from what a chunk keeps of it."""
     made = models.made_from_json(result, "", "")
@@ -209,7 +202,7 @@ def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     if opened := parse_id(request.GET.get("topic", "")):
         chunk = get_object_or_404(job.chunks.select_related("topic"), topic=opened)
         chunk.job = job
-        steps = topic_steps(chunk)
+        steps = steps_of(chunk.job.collection, chunk.result) if chunk.result is not None else None
         context |= {"opened_topic": opened, "steps": steps}
         if steps:
             context["page"] = Paginator(steps.made.steps, STEPS_A_PAGE).get_page(request.GET.get("page"))

@@ -24,9 +24,8 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.prompts import writer_choices, writer_of
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.limits import LimitsForm
+from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.progress import Progress, progress_of
-from rubricweb.jobs.steering import Limits
 from rubricweb.systems import actions, retrieval
 from rubricweb.systems.kind import price
 from rubricweb.systems.models import SystemJob

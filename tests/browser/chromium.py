@@ -3,7 +3,7 @@
 import os
 import shutil
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def executable() -> str | None:

@@ -54,13 +54,6 @@ def assert_all_graded_once(job: GradingJob) -> None:
     assert set(job.chunks.values_list("state", flat=True)) == {JobChunk.State.DONE}
 
 
-def test_a_worker_grades_a_job(job, start_worker):
-    worker = start_worker()
-    wait_until(lambda: has_ended(job), what="the job to end")
-    assert_all_graded_once(job)
-    assert worker.stop() == 0
-
-
 def test_a_worker_killed_in_the_middle(job, start_worker):
     first = start_worker()
     wait_until(is_under_way, what="the first grades")

@@ -24,8 +24,8 @@ from rubricweb.imports import actions as importing
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.jobs import steering
+from rubricweb.jobs.limits import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release
 from rubricweb.systems import actions as generating

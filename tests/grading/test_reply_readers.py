@@ -212,8 +212,8 @@ def test_every_model_that_writes_passes_the_gate() -> None:
         "grading/systems/pipeline.py:_NoModel",
         "rubricweb/autojudge/model.py:Writer",
         "rubricweb/banks/kind.py:Remembering",
-        "rubricweb/jobs/kept_replies.py:KeptReplies",
-        "rubricweb/jobs/steering.py:LimitedModel",
+        "rubricweb/jobs/limits.py:KeptReplies",
+        "rubricweb/jobs/limits.py:LimitedModel",
     }
 
 

@@ -61,7 +61,7 @@ def read(raw: Json, source: Source) -> BankLine:
         raise BadFormat("no query_id, expected the id of the topic")
     if not recognises([raw]):
         raise BadFormat("neither question_text nor claim_text, expected one")
-    return BankLine(query_id, "", "", "", "", source.line, [_item(raw, query_id)])
+    return BankLine(query_id, source.line, [_item(raw, query_id)])
 
 
 def _item(raw: Json, query_id: str) -> BankItem:
@@ -144,7 +144,10 @@ def write(line: BankLine) -> Json:
         raw[f"{prefix}_text"] = item.text
     if item.kind is ItemKind.QUESTION and (item.gold_answers or raw.get("gold_answers")):
         raw["gold_answers"] = kept_answers(
-            _gold(raw), item.gold_answers, text=lambda entry: entry["answer"], made=_new_answer
+            _gold(raw),
+            item.gold_answers,
+            text=lambda entry: entry["answer"],
+            made=lambda text: {"answer": text, "citations": []},
         )
     return raw
 
@@ -168,10 +171,6 @@ def _new_item(item: BankItem, query_id: str) -> Json:
         ]
     references = _document_ids(parts_of_item.get("references"))
     return raw | ({"references": references} if references else {})
-
-
-def _new_answer(text: str) -> Json:
-    return {"answer": text, "citations": []}
 
 
 def _document_ids(references: Any) -> list[str]:
@@ -270,7 +269,7 @@ def _line(raw: Json, source: Source, own: Mapping[str, Json], *, parts: Any, hea
             )
         )
     refuse_twins(items, "questions")
-    return BankLine(query_id, "", "", "", "", source.line, items, parts=rat_head_parts(head), foreign=head)
+    return BankLine(query_id, source.line, items, parts=rat_head_parts(head), foreign=head)
 
 
 def _answers(raw: Json) -> list[Json]:
@@ -315,7 +314,7 @@ def write_collaborator(line: BankLine) -> Json:
     for item in line.items:
         if is_sayable_in_rat(item):
             aggregator = (item.foreign or {}).get("aggregator") or item.parts.get("aggregator_type") or "OR"
-            documents = _documents(item) or {OPEN: _doc_ids(item.parts.get("references"))}
+            documents = _documents(item) or {OPEN: _document_ids(item.parts.get("references"))}
             written[_question(item)] = [aggregator, documents]
     return written
 
@@ -340,7 +339,8 @@ def _documents(item: BankItem) -> dict[str, list[str]]:
     own = (item.foreign or {}).get("answers")
     if own is None:
         own = {
-            answer["answer"]: _doc_ids(answer.get("references")) for answer in item.parts.get("answers") or []
+            answer["answer"]: _document_ids(answer.get("references"))
+            for answer in item.parts.get("answers") or []
         }
     accepted = {words_of(answer) for answer in item.gold_answers}
     kept = {
@@ -350,12 +350,6 @@ def _documents(item: BankItem) -> dict[str, list[str]]:
     }
     present = {words_of(text) for text in kept}
     return kept | {answer: [] for answer in item.gold_answers if words_of(answer) not in present}
-
-
-def _doc_ids(references: Any) -> list[str]:
-    return [
-        reference["doc_id"] if isinstance(reference, dict) else reference for reference in references or []
-    ]
 
 
 RAT = Dialect(

@@ -62,12 +62,10 @@ def read(raw: Json, source: Source) -> BankLine:
     items = [item for kind in TEXT_KEY for item in _items(raw, kind, query_id)]
     return BankLine(
         query_id,
-        optional_text(raw, "title_query"),
-        "",
-        "",
-        optional_text(raw, "test_collection"),
         source.line,
         items,
+        query_text=optional_text(raw, "title_query"),
+        test_collection=optional_text(raw, "test_collection"),
         parts=head_parts(raw),
         foreign=emptied(raw, *BANK_KEY.values()),
     )

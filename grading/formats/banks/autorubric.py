@@ -88,7 +88,7 @@ def read(raw: Json, source: Source) -> BankLine:
     scale = most / WEIGHT if most > WEIGHT else 1
     items = [item for section in sections for item in _items(section, query_id, scale)]
     head = {"document": _filled(raw, lambda name: []), "scale": scale}
-    return BankLine(query_id, "", "", "", "", source.line, items, parts=head_parts(head), foreign=head)
+    return BankLine(query_id, source.line, items, parts=head_parts(head), foreign=head)
 
 
 def _sections(raw: Json) -> list[_Section]:

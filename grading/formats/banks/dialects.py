@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -180,10 +180,6 @@ def _is_of(dialect: Dialect, sample: Sample) -> bool:
     return all(isinstance(value, dict) for value in values) and _of_values(values) is dialect
 
 
-def _read_lines(path: Path) -> list[BankLine]:
-    return read_bank(path)[1]
-
-
 def _write_lines(dialect: Dialect, path: Path, lines: Iterable[BankLine]) -> None:
     write_bank(path, list(lines), dialect)
 
@@ -194,7 +190,7 @@ FORMATS = tuple(
         dialect.label,
         Content.BANK,
         partial(_is_of, dialect),
-        _read_lines,
+        lambda path: read_bank(path)[1],
         partial(_write_lines, dialect),
         is_lossless=True,
         source=dialect.source,
@@ -270,12 +266,7 @@ def without_twins(lines: Iterable[BankLine]) -> tuple[list[BankLine], list[Loss]
 
 def refusals(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
     """Return why no file of this dialect can be made: one entry an item."""
-    return [
-        Loss(line.query_id, item.text, why)
-        for line in lines
-        for item in line.items
-        if (why := dialect.refuses(item))
-    ]
+    return _said_of_items(lines, dialect.refuses)
 
 
 def losses(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
@@ -285,11 +276,12 @@ def losses(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
 
 def warnings(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
     """Return what known readers of the dialect will make of items that it can say."""
+    return _said_of_items(lines, dialect.warns)
+
+
+def _said_of_items(lines: Iterable[BankLine], why_of: Callable[[BankItem], str]) -> list[Loss]:
     return [
-        Loss(line.query_id, item.text, why)
-        for line in lines
-        for item in line.items
-        if (why := dialect.warns(item))
+        Loss(line.query_id, item.text, why) for line in lines for item in line.items if (why := why_of(item))
     ]
 
 

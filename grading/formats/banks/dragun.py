@@ -72,7 +72,7 @@ def read(raw: Json, source: Source) -> BankLine:
         items += _items(question, query_id, number, f"rubrics[{place}]")
     _refuse_repeated_ids(items)
     foreign = raw | {"rubrics": [question | {"short_answers": []} for question in raw["rubrics"]]}
-    return BankLine(query_id, "", "", "", "", source.line, items, parts=head_parts(foreign), foreign=foreign)
+    return BankLine(query_id, source.line, items, parts=head_parts(foreign), foreign=foreign)
 
 
 def _number_of(question: Json, place: str) -> str:

@@ -56,7 +56,7 @@ def read_lesson(raw: Json, source: Source) -> BankLine:
     items = [_question(key, entry) for key, entry in entries.items()]
     head = raw | {"questions": questions | {_ASKED: {}}}
     title = optional_text(raw, "lessonName")
-    return BankLine(query_id, title, "", "", "", source.line, items, parts=lesson_parts(head), foreign=head)
+    return BankLine(query_id, source.line, items, query_text=title, parts=lesson_parts(head), foreign=head)
 
 
 def _object(value: Any, place: str) -> Json:
@@ -174,7 +174,7 @@ def read_generated(raw: Json, source: Source) -> BankLine:
     items = [item for facet_id, entry in facets.items() for item in _generated(query_id, facet_id, entry)]
     title = next((optional_text(entry, "title") for entry in facets.values()), "")
     return BankLine(
-        query_id, title, "", "", "", source.line, items, parts=generated_head_parts(raw), foreign=raw
+        query_id, source.line, items, query_text=title, parts=generated_head_parts(raw), foreign=raw
     )
 
 

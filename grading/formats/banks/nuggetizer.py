@@ -95,7 +95,7 @@ def _line(raw: Json, source: Source, items: list[BankItem], foreign: Json) -> Ba
     if text is not None and not isinstance(text, str):
         raise BadFormat(f"query is {brief(query)}, expected text")
     return BankLine(
-        query_id_of(raw), text or "", "", "", "", source.line, items, parts=head_parts(raw), foreign=foreign
+        query_id_of(raw), source.line, items, query_text=text or "", parts=head_parts(raw), foreign=foreign
     )
 
 

@@ -99,12 +99,9 @@ def assignment_of(verdict: object, place: str) -> str:
 def _line(raw: Json, source: Source, items: list[BankItem], foreign: Json) -> BankLine:
     return BankLine(
         _query_id(raw),
-        optional_text(raw, "query"),
-        "",
-        "",
-        "",
         source.line,
         items,
+        query_text=optional_text(raw, "query"),
         parts=head_parts(raw),
         foreign=foreign,
     )
@@ -160,10 +157,6 @@ def parts(raw: Json) -> Parts:
 
 def head_parts(raw: Json) -> Parts:
     return ours("ragdoll", raw, without=("qid", "query_id", "topic_id", "query", "criteria"))
-
-
-def graded_head_parts(raw: Json) -> Parts:
-    return {}
 
 
 def write(line: BankLine) -> Json:
@@ -252,7 +245,7 @@ GRADED = Dialect(
     write_graded,
     "castorini: RAGDoll 0.1.0",
     lambda raw: {},
-    graded_head_parts,
+    lambda raw: {},
     repeats_topics=True,
     keys=("qid", "run_id", "answer_text", "criteria"),
 )

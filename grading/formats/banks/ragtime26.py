@@ -67,17 +67,7 @@ def read(raw: Json, source: Source) -> BankLine:
     entries = objects(raw["nugget_bank"], "nugget_bank")
     items = [_item(entry, query_id, f"nugget_bank[{place}]") for place, entry in enumerate(entries)]
     refuse_twins(items, "nugget_bank")
-    return BankLine(
-        query_id,
-        "",
-        "",
-        "",
-        "",
-        source.line,
-        items,
-        parts=head_parts(raw),
-        foreign=emptied(raw, "nugget_bank"),
-    )
+    return BankLine(query_id, source.line, items, parts=head_parts(raw), foreign=emptied(raw, "nugget_bank"))
 
 
 def _item(raw: Json, query_id: str, place: str) -> BankItem:

@@ -16,6 +16,7 @@ from grading.errors import BadFormat
 from grading.formats.banks.yaml_records import as_json, is_yaml
 from grading.formats.base import ENVELOPE, unwrapped
 from grading.formats.ids import text_md5
+from grading.formats.json_lines import is_json
 from grading.formats.reading import MAX_HELD_BYTES, lines, refuse_escaped_nul
 from grading.types import Importance, ItemKind
 
@@ -70,12 +71,12 @@ class BankLine:
     """
 
     query_id: str
-    query_text: str
-    facet_id: str
-    facet_text: str
-    test_collection: str
     line: int
     items: list[BankItem]
+    query_text: str = ""
+    facet_id: str = ""
+    facet_text: str = ""
+    test_collection: str = ""
     parts: Parts = field(default_factory=dict, compare=False)
     foreign: Json | None = field(default=None, compare=False)
     """The line as the file has it, without its items; None: nothing but what is modelled."""
@@ -168,7 +169,7 @@ def _documents(numbered: list[tuple[int, str]], file: str) -> list[tuple[int, st
     number, text = numbered[first]
     if is_yaml([text for _, text in numbered]):
         return [(number, _from_yaml(numbered[first:], file))]
-    if _is_whole(text) or text.rstrip().endswith("}"):
+    if is_json(text) or text.rstrip().endswith("}"):
         return numbered
     return [(number, "\n".join(text for _, text in numbered[first:]))]
 
@@ -179,14 +180,6 @@ def _from_yaml(numbered: list[tuple[int, str]], file: str) -> str:
     except BadFormat as error:
         line = numbered[0][0] + (error.line or 1) - 1
         raise BadFormat(error.problem, file=file, line=line) from error
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _records(file: str, line: int, text: str) -> Iterator[Record]:

@@ -40,17 +40,7 @@ def read(raw: Json, source: Source) -> BankLine:
     entries = objects(raw["rubrics"], "rubrics")
     items = [_item(entry, query_id, f"rubrics[{place}]") for place, entry in enumerate(entries)]
     refuse_twins(items, "rubrics")
-    return BankLine(
-        query_id,
-        "",
-        "",
-        "",
-        "",
-        source.line,
-        items,
-        parts=head_parts(raw),
-        foreign=emptied(raw, "rubrics"),
-    )
+    return BankLine(query_id, source.line, items, parts=head_parts(raw), foreign=emptied(raw, "rubrics"))
 
 
 def _item(raw: Json, query_id: str, place: str) -> BankItem:

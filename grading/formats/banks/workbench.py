@@ -88,12 +88,12 @@ def read(raw: Json, source: Source) -> BankLine:
             raise BadFormat(f"item {item.item_id} is listed twice with other contents, expected it once")
     return BankLine(
         query_id,
-        query_text,
-        facet_id,
-        facet_text,
-        typed.test_collection or "",
         source.line,
         list(items.values()),
+        query_text=query_text,
+        facet_id=facet_id,
+        facet_text=facet_text,
+        test_collection=typed.test_collection or "",
         parts=head_parts(raw),
         foreign=raw | {"items": []},
     )

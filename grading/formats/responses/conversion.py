@@ -92,7 +92,7 @@ class _Conversion:
         """Return whether the response may be from a file of this dialect: RAGTIME's may cite nothing, too."""
         if self.dialect is Dialect.RAGTIME and self.source in (Dialect.AUTOJUDGE, Dialect.DRAGUN):
             entries = self.response.foreign[sentences_key(self.response.foreign)]
-            return isinstance(entries, list) and not any(map(_cites, entries))
+            return isinstance(entries, list) and not any(entry.get("citations") for entry in entries)
         return self.source is self.dialect
 
     def line(self, layout: Layout) -> JsonDict:
@@ -241,10 +241,6 @@ class _Conversion:
         if len(again) != len(self.response.sentences):
             count = len(self.response.sentences)
             self.notes.append(f"{count} sentences are read as {len(again)}")
-
-
-def _cites(entry: Mapping[str, object]) -> bool:
-    return bool(entry.get("citations"))
 
 
 def _set_id(ids: JsonDict, key: str, value: str) -> None:

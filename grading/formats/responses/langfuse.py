@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import text_md5
 from grading.formats.json_lines import JsonDict, in_words, json_value
 from grading.formats.responses.traces import QUERY_ID, RUN, TraceStep, message_text, read_traces, text_of_role
-from grading.types import Response
 
 SHAPE = "traces or observations of Langfuse, {id, input, output, ...}, or {trace, observations}"
 QUESTIONS = ("question", "query", "input", "messages", "kwargs", "args", "prompt")
@@ -43,11 +42,6 @@ TRACE_FIELDS = frozenset(
 )
 DEEPEST = 8
 """Objects in one another in which a text is looked for."""
-
-
-def read_langfuse(path: Path) -> Iterator[Response]:
-    """Yield the answer of each trace. Raises `BadFormat`."""
-    return read_traces(path, _steps, shape=SHAPE)
 
 
 def _steps(content: JsonDict) -> Iterator[TraceStep]:
@@ -168,7 +162,7 @@ LANGFUSE = Format(
     "Langfuse traces and observations",
     Content.RESPONSES,
     _recognises,
-    read_langfuse,
+    partial(read_traces, steps_of=_steps, shape=SHAPE),
     None,
     is_lossless=False,
     source="Langfuse, exports of tables and of blob storage",

@@ -12,13 +12,12 @@ Systems write them only where capturing of content is switched on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from functools import partial
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, in_words, json_value
 from grading.formats.responses.traces import QUERY_ID, RUN, TraceStep, read_traces, text_of_role
-from grading.types import Response
 
 SHAPE = (
     "OTLP traces as JSON, {resourceSpans: [{resource, scopeSpans: [{spans}]}]}, with gen_ai.output.messages"
@@ -29,11 +28,6 @@ QUERY, DOCUMENTS = "gen_ai.retrieval.query.text", "gen_ai.retrieval.documents"
 OPERATION, VERSION = "gen_ai.operation.name", "service.version"
 NO_ANSWERS = frozenset({"embeddings", "execute_tool", "retrieval"})
 """Operations whose output is no answer."""
-
-
-def read_otel(path: Path) -> Iterator[Response]:
-    """Yield the answer of each trace. Raises `BadFormat`."""
-    return read_traces(path, _steps, shape=SHAPE)
 
 
 def _steps(content: JsonDict) -> Iterator[TraceStep]:
@@ -164,7 +158,7 @@ OTEL = Format(
     "OpenTelemetry traces",
     Content.RESPONSES,
     _recognises,
-    read_otel,
+    partial(read_traces, steps_of=_steps, shape=SHAPE),
     None,
     is_lossless=False,
     source="OTLP JSON, semantic conventions for generative AI",

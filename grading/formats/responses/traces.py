@@ -9,14 +9,13 @@ the last in the file counts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.ids import text_md5
-from grading.formats.json_lines import JsonDict, in_words, json_value
+from grading.formats.json_lines import JsonDict, in_words, is_json, json_value
 from grading.formats.reading import lines, read_document
 from grading.formats.responses.inspection import inspect
 from grading.segmentation import sentences_of
@@ -81,7 +80,7 @@ def read_traces(
 def json_objects(path: Path, *, shape: str) -> Iterator[tuple[int, JsonDict]]:
     """Yield (line, object) of a file of JSON lines, or of one document: an object or a list of them."""
     first = next(text for _, text in lines(path) if text.strip())
-    if _is_json(first):
+    if is_json(first):
         numbered: Iterable[tuple[int, str]] = lines(path)
     else:
         numbered = [(1, "\n".join(text for _, text in read_document(path, shape=shape).lines))]
@@ -96,14 +95,6 @@ def json_objects(path: Path, *, shape: str) -> Iterator[tuple[int, JsonDict]]:
             if not isinstance(content, dict):
                 raise BadFormat(f"{in_words(content)}, expected {shape}", line=number)
             yield number, content
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _named(path: Path) -> str:

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.forms import BaseForm
 from django.http import Http404, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.text import compress_sequence
 from drf_spectacular.types import OpenApiTypes
@@ -263,6 +264,11 @@ def require_valid(form: BaseForm) -> None:
     """Raise ValidationError with what is wrong, by the names of the form's fields."""
     if not form.is_valid():
         raise ValidationError({name: [*map(str, errors)] for name, errors in form.errors.items()})
+
+
+def made(document: object, status: HTTPStatus, route: str, *args: object) -> Response:
+    """Answer with the document of what a request made, and its address: a route of the API."""
+    return Response(document, status, headers={"Location": reverse(f"api:{route}", args=args)})
 
 
 def documents(serializer: type[Serializer[Any]], rows: Iterable[object]) -> list[Row]:

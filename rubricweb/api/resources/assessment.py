@@ -26,6 +26,7 @@ from rubricweb.api.resources import (
     Resource,
     Row,
     documents,
+    made,
     require_valid,
     seen_version,
 )
@@ -33,8 +34,7 @@ from rubricweb.banks.models import Item
 from rubricweb.campaigns import access as campaign_access
 from rubricweb.campaigns import actions as campaign_actions
 from rubricweb.campaigns import new_campaign
-from rubricweb.campaigns.errors import UnknownNames
-from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, members_who_rate, named_form
+from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, UnknownNames, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
@@ -174,9 +174,8 @@ class Campaigns(ListResource):
         """Open a campaign."""
         form = _form(self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign))
         campaign = campaign_actions.open_campaign(form.choice, form.plan, by=self.person)
-        place = reverse("api:campaign", args=[slug, campaign.pk])
         document = _document(progress(campaign, self.person))
-        return Response(document, HTTPStatus.CREATED, headers={"Location": place})
+        return made(document, HTTPStatus.CREATED, "campaign", slug, campaign.pk)
 
 
 class CampaignPlan(Resource):

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,7 +18,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.resources import ListResource, Resource
+from rubricweb.api.resources import ListResource, Resource, Row, made
 from rubricweb.api.resources.jobs import (
     JobLimits,
     LimitedJobSerializer,
@@ -27,6 +26,7 @@ from rubricweb.api.resources.jobs import (
     ProgressDocument,
     limits_of,
     steered,
+    with_progress,
 )
 from rubricweb.banks import access, draft_jobs
 from rubricweb.banks.changes import CannotDraft
@@ -34,8 +34,7 @@ from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
-from rubricweb.jobs import steering
-from rubricweb.jobs.progress import progress_of
+from rubricweb.jobs.limits import change_limits
 
 
 class DraftScope(serializers.Serializer[Any]):
@@ -111,8 +110,7 @@ class DraftJobs(ListResource):
             )
         except CannotDraft as refusal:
             raise serializers.ValidationError({"detail": [str(refusal)]}) from refusal
-        address = reverse("api:draft-job", args=[slug, bank_id, job.pk])
-        return Response(_document(job), HTTPStatus.ACCEPTED, headers={"Location": address})
+        return made(_document(job), HTTPStatus.ACCEPTED, "draft-job", slug, bank_id, job.pk)
 
 
 class DraftJobResource(Resource):
@@ -129,7 +127,7 @@ class DraftJobResource(Resource):
     def patch(self, request: Request, slug: str, bank_id: int, draft_job_id: int) -> Response:
         """Change the limits of a drafting job."""
         job, fields = _job(self), self.fields(JobLimits)
-        return Response(_document(steering.change_limits(job, limits_of(fields), by=self.person)))
+        return Response(_document(change_limits(job, limits_of(fields), by=self.person)))
 
 
 class DraftSteering(Resource):
@@ -159,7 +157,7 @@ def _job(resource: Resource) -> DraftJob:
     )
 
 
-def _options(fields: dict[str, Any]) -> DraftOptions:
+def _options(fields: Row) -> DraftOptions:
     try:
         backend = drafting_backend(fields["backend"])
     except UnknownGrader as error:
@@ -167,7 +165,7 @@ def _options(fields: dict[str, Any]) -> DraftOptions:
     return DraftOptions(ItemKind(fields["kind"]), backend.name, fields["llm"] or backend.default_llm)
 
 
-def _topics(bank: Bank, fields: dict[str, Any]) -> set[int] | None:
+def _topics(bank: Bank, fields: Row) -> set[int] | None:
     """Return the keys of the topics that are named, or None for all. Raises ValidationError."""
     if (named := fields.get("topics")) is None:
         return None
@@ -177,6 +175,5 @@ def _topics(bank: Bank, fields: dict[str, Any]) -> set[int] | None:
     return set(topics.values())
 
 
-def _document(job: DraftJob) -> dict[str, Any]:
-    [progress] = progress_of([job], measured_rate)
-    return {**DraftJobSerializer(job).data, "progress": ProgressDocument(progress).data}
+def _document(job: DraftJob) -> Row:
+    return with_progress(DraftJobSerializer, job, measured_rate)

@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,7 +18,7 @@ from grading.types import CONTRADICTS
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.resources import ListResource, Resource, Row, documents
+from rubricweb.api.resources import ListResource, Resource, Row, documents, made
 from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.pseudonyms import assessor_pseudonym, sees_names, shown_names
 from rubricweb.graders.calibration import card_document, card_for, pairs
@@ -121,9 +120,8 @@ class Cards(ListResource):
             card = make_card(*pair, by=self.person)
         except TooFewCells as error:
             raise serializers.ValidationError({"grader": [str(error)]}) from error
-        where = {"Location": reverse("api:calibration-card", args=[slug, card.pk])}
         document = card_document(card, with_runs=sees_names(self.person, collection))
-        return Response({"id": card.pk, **document}, status=HTTPStatus.CREATED, headers=where)
+        return made({"id": card.pk, **document}, HTTPStatus.CREATED, "calibration-card", slug, card.pk)
 
 
 class CardResource(Resource):

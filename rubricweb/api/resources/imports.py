@@ -8,7 +8,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,7 +18,7 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, Upload, done_once, uploaded_once
 from rubricweb.api.models import Token
 from rubricweb.api.requests import NAME, PARSERS, RequestProblem, bodies, files_of
-from rubricweb.api.resources import ListResource, Resource, documents, require_valid
+from rubricweb.api.resources import ListResource, Resource, documents, made, require_valid
 from rubricweb.grades.import_grades import NAME_LIMIT
 from rubricweb.imports import access, actions, contents, one_import, queries, undo
 from rubricweb.imports.models import Import
@@ -250,8 +249,7 @@ class ImportUndo(OfImport):
 
 
 def _accepted(batch: Import) -> Response:
-    place = reverse("api:import", args=[batch.collection.slug, batch.pk])
-    return Response(_document(batch), HTTPStatus.ACCEPTED, headers={"Location": place})
+    return made(_document(batch), HTTPStatus.ACCEPTED, "import", batch.collection.slug, batch.pk)
 
 
 def _document(batch: Import) -> dict[str, Any]:

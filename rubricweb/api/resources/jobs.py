@@ -22,7 +22,7 @@ from rubricweb.accounts.models import User
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.requests import RequestProblem
-from rubricweb.api.resources import ListResource, Resource
+from rubricweb.api.resources import ListResource, Resource, Row
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import access, actions
@@ -33,9 +33,9 @@ from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import over_limit
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import steering
-from rubricweb.jobs.limits import MOST_CALLS
+from rubricweb.jobs.limits import MOST_CALLS, Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import Price
+from rubricweb.jobs.progress import J, Price, progress_of
 from rubricweb.jobs.steering import STEERS
 
 MOST_RUNS = 100
@@ -61,8 +61,18 @@ class JobLimits(serializers.Serializer[Any]):
     )
 
 
-def limits_of(fields: dict[str, Any]) -> steering.Limits:
-    return steering.Limits(fields["most_calls"], fields["most_dollars"])
+def limits_of(fields: dict[str, Any]) -> Limits:
+    return Limits(fields["most_calls"], fields["most_dollars"])
+
+
+def with_progress(
+    serializer: type[serializers.Serializer[Any]],
+    job: J,
+    rate: Callable[[J], float | None],
+) -> Row:
+    """Return the job with how far it is; `rate` measures its chunks a second."""
+    [now] = progress_of([job], rate)
+    return {**serializer(job).data, "progress": ProgressDocument(now).data}
 
 
 def steered(job: steering.J, steer: str, *, by: User | None) -> steering.J:
@@ -72,20 +82,25 @@ def steered(job: steering.J, steer: str, *, by: User | None) -> steering.J:
     return steering.steer(job, steer, by=by)
 
 
-class LimitedJobSerializer(serializers.Serializer[Any]):
-    """What every job that asks a model within limits says of itself."""
+class LimitedWorkSerializer(serializers.Serializer[Any]):
+    """What all work that asks a model within limits says of itself."""
 
     id = serializers.IntegerField(source="pk")
     state = serializers.ChoiceField(choices=Job.State.choices)
-    backend = serializers.CharField()
-    llm = serializers.CharField()
-    calls = serializers.IntegerField()
-    most_calls = serializers.IntegerField()
-    tokens = serializers.IntegerField(help_text="Estimated.")
+    calls = serializers.IntegerField(help_text="Of the model so far.")
+    most_calls = serializers.IntegerField(help_text="It pauses there.")
     dollars = serializers.FloatField(help_text="Estimated; 0 where no price is known.")
     most_dollars = serializers.FloatField(allow_null=True)
     error = serializers.CharField()
     pause_reason = serializers.CharField()
+
+
+class LimitedJobSerializer(LimitedWorkSerializer):
+    """What a job says of itself that asks one model."""
+
+    backend = serializers.CharField()
+    llm = serializers.CharField()
+    tokens = serializers.IntegerField(help_text="Estimated.")
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 
@@ -213,8 +228,7 @@ class Jobs(ListResource):
         check_price(self.person, collection, find, fields)
         plan = monitor.planned(collection, scope, active_configs(collection))
         jobs = actions.start_plan(plan, by=self.person)
-        headers = {"Location": reverse("api:job", args=[slug, jobs[0].pk])} if jobs else {}
-        return Response(Started({"jobs": jobs}).data, HTTPStatus.ACCEPTED, headers=headers)
+        return started(slug, jobs)
 
 
 class JobResource(Resource):
@@ -223,7 +237,7 @@ class JobResource(Resource):
     @extend_schema(responses=JobDocument)
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """Get a job and its progress."""
-        return _answer(access.job_for(self.person, self.collection().slug, job_id))
+        return Response(_document(access.job_for(self.person, self.collection().slug, job_id)))
 
 
 class Steering(Resource):
@@ -238,13 +252,18 @@ class Steering(Resource):
             raise Http404(f"Steer a job with one of {', '.join(STEERS)}.")
         slug = self.collection().slug
         job = access.job_for(self.person, slug, job_id, needed=roles.TO_GRADE)
-        return _answer(steering.steer(job, steer, by=self.person))
+        return Response(_document(steering.steer(job, steer, by=self.person)))
 
 
-def _answer(job: GradingJob) -> Response:
+def started(slug: str, jobs: list[GradingJob]) -> Response:
+    """Answer 202 with the jobs that a request started, and where the first is."""
+    headers = {"Location": reverse("api:job", args=[slug, jobs[0].pk])} if jobs else {}
+    return Response(Started({"jobs": jobs}).data, HTTPStatus.ACCEPTED, headers=headers)
+
+
+def _document(job: GradingJob) -> Row:
     now = progress.job_progress(job)
-    document = {**JobSerializer(now.job).data, "progress": ProgressDocument(now).data}
-    return Response(document)
+    return {**JobSerializer(now.job).data, "progress": ProgressDocument(now).data}
 
 
 def _scope(collection: Collection, fields: dict[str, Any]) -> monitor.Scope:

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -18,13 +17,11 @@ from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.api.resources import ListResource, Resource, Row
-from rubricweb.api.resources.jobs import PriceDocument, ProgressDocument
+from rubricweb.api.resources import ListResource, Resource, Row, made
+from rubricweb.api.resources.jobs import LimitedWorkSerializer, PriceDocument, ProgressDocument, with_progress
 from rubricweb.api.resources.system_fields import GenerationFields
 from rubricweb.api.resources.systems import limits_of, spec_of
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import progress_of
 from rubricweb.jobs.steering import STEERS, steer
 from rubricweb.systems import actions
 from rubricweb.systems.kind import price
@@ -71,19 +68,11 @@ class SystemPlanDocument(serializers.Serializer[Any]):
     price = PriceDocument()
 
 
-class MadeRunSerializer(serializers.Serializer[SystemJob]):
-    id = serializers.IntegerField(source="pk")
+class MadeRunSerializer(LimitedWorkSerializer):
     run_id = serializers.IntegerField()
     run = serializers.CharField(source="run.run_tag")
-    state = serializers.ChoiceField(choices=Job.State.choices)
     total = serializers.IntegerField(help_text="Topics.")
     system = serializers.JSONField(source="spec", help_text="Its parts.")
-    calls = serializers.IntegerField(help_text="Of the model so far.")
-    most_calls = serializers.IntegerField(help_text="It pauses there.")
-    dollars = serializers.FloatField()
-    most_dollars = serializers.FloatField(allow_null=True)
-    error = serializers.CharField(allow_blank=True)
-    pause_reason = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 
@@ -116,8 +105,7 @@ class MadeRuns(ListResource):
             limits=limits_of(collection, spec, len(topics), fields),
             by=self.person,
         )
-        at = reverse("api:made-run", args=[collection.slug, job.run_id])
-        return Response(_document(job), HTTPStatus.ACCEPTED, headers={"Location": at})
+        return made(_document(job), HTTPStatus.ACCEPTED, "made-run", collection.slug, job.run_id)
 
 
 class MadeRunPlan(Resource):
@@ -187,6 +175,4 @@ def _topics(collection: Collection, fields: Row) -> Sequence[Topic]:
 
 
 def _document(job: SystemJob) -> Row:
-    [now] = progress_of([job], lambda _: None)
-    progress = ProgressDocument(now).data
-    return {**MadeRunSerializer(job).data, "method": job.system.method, "progress": progress}
+    return {**with_progress(MadeRunSerializer, job, lambda _: None), "method": job.system.method}

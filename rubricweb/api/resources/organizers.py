@@ -153,9 +153,6 @@ class InvitationResource(Resource):
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
-ACTS = {"test": actions.send_test, "on": actions.turn_on, "off": actions.turn_off}
-
-
 class NewWebhook(serializers.Serializer[Any]):
     address = serializers.CharField(max_length=ADDRESS_CHARS, validators=[views.check_address])
     events = serializers.ListField(
@@ -290,19 +287,17 @@ class WebhookAct(OneWebhook):
     @extend_schema(request=None, responses=WebhookSerializer, operation_id="webhooks_act")
     def post(self, request: Request, slug: str, webhook_id: int, act: str) -> Response:
         """Test a webhook, or turn it on or off."""
-        if act not in ACTS:
-            raise Http404(f"Use one of {', '.join(ACTS)}.")
-        endpoint = self.webhook()
-        ACTS[act](endpoint, by=self.person)
+        if act not in views.ACTS:
+            raise Http404(f"Use one of {', '.join(views.ACTS)}.")
+        endpoint, (do, _) = self.webhook(), views.ACTS[act]
+        do(endpoint, by=self.person)
         return Response(WebhookSerializer(endpoint).data)
 
 
-class WebhookMessages(ListResource):
+class WebhookMessages(OneWebhook, ListResource):
     """What was sent to a webhook within 30 days, and what is still to be."""
 
     serializer_class = WebhookMessageSerializer
 
     def rows(self) -> QuerySet[Any]:
-        slug = self.collection(needed=roles.TO_ORGANIZE).slug
-        endpoint = access.webhook_for(self.person, slug, self.kwargs["webhook_id"])
-        return cast("QuerySet[Any]", endpoint.deliveries.all())
+        return cast("QuerySet[Any]", self.webhook().deliveries.all())

@@ -10,7 +10,6 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -23,9 +22,9 @@ from grading.formats.trec import qrels_lines
 from rubricweb.accounts import roles
 from rubricweb.api import idempotency, requests
 from rubricweb.api.models import Token
-from rubricweb.api.resources import AnyMedia, ListResource, Resource, require_valid
-from rubricweb.exports import graded
-from rubricweb.exports import selectors as exports
+from rubricweb.api.resources import AnyMedia, ListResource, Resource, made, require_valid
+from rubricweb.exports import boards
+from rubricweb.exports.workbench import graded_response
 from rubricweb.leaderboards.board import BoardSpec, certainty, files, selectors
 from rubricweb.leaderboards.board.columns import COLUMNS, Column, Place, at
 from rubricweb.leaderboards.comparison import UnknownRun, compare, document, page
@@ -35,20 +34,21 @@ from rubricweb.releases.models import Release
 
 SHOWN_ONLY = ("sort", "paused")
 """Controls of the page that change no number."""
+WHOLE = (forms.IntegerField, forms.ModelChoiceField)
+"""Fields of whole numbers."""
 
 
 def parameters(form: type[LabelForm]) -> list[OpenApiParameter]:
     """Return the form's controls as the parameters of an address."""
     return [
-        OpenApiParameter(name, _type(field), description=f"{field.label or name.replace('_', ' ')}.")
+        OpenApiParameter(
+            name,
+            OpenApiTypes.INT if isinstance(field, WHOLE) else OpenApiTypes.STR,
+            description=f"{field.label or name.replace('_', ' ')}.",
+        )
         for name, field in form.base_fields.items()
         if name not in SHOWN_ONLY
     ]
-
-
-def _type(field: forms.Field) -> Any:
-    whole = isinstance(field, forms.IntegerField | forms.ModelChoiceField)
-    return OpenApiTypes.INT if whole else OpenApiTypes.STR
 
 
 def spec_of(form: LabelForm) -> BoardSpec:
@@ -212,7 +212,7 @@ class Qrels(Resource):
         collection = self.collection()
         spec = spec_of(LabelForm(request.query_params, collection=collection))
         try:
-            lines: Iterable[str] = list(qrels_lines(exports.qrels(spec)))
+            lines: Iterable[str] = list(qrels_lines(boards.qrels(spec)))
         except BadFormat as error:
             raise serializers.ValidationError({"qrels": [error.problem]}) from error
         return StreamingHttpResponse(
@@ -233,7 +233,7 @@ class Graded(Resource):
         """Download the graded passages, a topic a line."""
         collection = self.collection(needed=roles.TO_SEE_RUNS)
         has_rankings = request.query_params.get("rankings", "").casefold() in ("true", "1", "on")
-        return graded.graded_response(collection, has_rankings=has_rankings)
+        return graded_response(collection, has_rankings=has_rankings)
 
 
 class ReleaseSerializer(serializers.Serializer[Release]):
@@ -287,8 +287,7 @@ class Releases(ListResource):
             raise PermissionDenied(refusal)
         release = Release(collection=collection, **{"title": collection.name, **fields})
         actions.start_release(release, by=self.person)
-        place = reverse("api:release", args=[slug, release.pk])
-        return Response(ReleaseDocument(release).data, HTTPStatus.ACCEPTED, headers={"Location": place})
+        return made(ReleaseDocument(release).data, HTTPStatus.ACCEPTED, "release", slug, release.pk)
 
 
 class OfRelease(Resource):

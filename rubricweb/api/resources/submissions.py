@@ -9,7 +9,6 @@ from django.db.models import QuerySet
 from django.http import FileResponse, Http404
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -22,7 +21,7 @@ from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.api.idempotency import KEY, Upload, uploaded_once
 from rubricweb.api.models import Token
 from rubricweb.api.requests import NAME, PARSERS, bodies, described, files_of
-from rubricweb.api.resources import AnyMedia, ListResource, Resource, documents
+from rubricweb.api.resources import AnyMedia, ListResource, Resource, documents, made
 from rubricweb.corpus.models import Run
 from rubricweb.submissions import access, actions, files, submit
 from rubricweb.submissions.models import Call, Submission
@@ -186,8 +185,7 @@ class CallSubmissions(OfDesk):
 
     def _answer(self, row: Submission) -> Response:
         status = HTTPStatus.ACCEPTED if row.is_live else HTTPStatus.CREATED
-        place = reverse("api:submission", args=[self.kwargs["slug"], row.pk])
-        return Response(_document(row), status, headers={"Location": place})
+        return made(_document(row), status, "submission", self.kwargs["slug"], row.pk)
 
 
 class SubmissionResource(OfDesk):

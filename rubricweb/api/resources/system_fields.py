@@ -13,10 +13,10 @@ from grading.systems.base import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering
 from grading.systems.reranking import rating_prompts
 from grading.types import Topic
+from rubricweb.api.resources.jobs import LimitedWorkSerializer
 from rubricweb.arena.models import Question
 from rubricweb.corpus.prompts import writer_choices
 from rubricweb.jobs.limits import MOST_CALLS
-from rubricweb.jobs.models import Job
 from rubricweb.systems.make import DEEPEST, MOST_SOURCES, MOST_WORDS
 from rubricweb.systems.retrieval import corpus_names, sources_sent
 
@@ -193,20 +193,9 @@ class GenerateDocument(serializers.Serializer[Any]):
     response_length = serializers.IntegerField(help_text="Characters of all sentences.")
 
 
-class StepSerializer(serializers.Serializer[Question]):
+class StepDocument(LimitedWorkSerializer):
     """A step that workers do."""
 
-    id = serializers.IntegerField(source="pk")
-    state = serializers.ChoiceField(choices=Job.State.choices)
-    error = serializers.CharField(allow_blank=True)
-    pause_reason = serializers.CharField(allow_blank=True)
-    calls = serializers.IntegerField(help_text="Of the model so far.")
-    most_calls = serializers.IntegerField(help_text="It pauses there.")
-    dollars = serializers.FloatField()
-    most_dollars = serializers.FloatField(allow_null=True)
-
-
-class StepDocument(StepSerializer):
     method = serializers.CharField(help_text="In words.")
     reranked = RetrieveDocument(allow_null=True, help_text="Null until it is done, or of an answer.")
     generated = GenerateDocument(allow_null=True, help_text="Null until it is done, or of a reranking.")

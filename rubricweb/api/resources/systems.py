@@ -13,7 +13,6 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -28,7 +27,8 @@ from rubricweb.accounts import roles
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.requests import RequestProblem
-from rubricweb.api.resources import Resource, Row, require_valid
+from rubricweb.api.resources import Resource, Row, made, require_valid
+from rubricweb.api.resources.jobs import LimitedWorkSerializer
 from rubricweb.api.resources.system_fields import (
     GenerateDocument,
     GenerateRequest,
@@ -37,16 +37,15 @@ from rubricweb.api.resources.system_fields import (
     RetrieveRequest,
     SegmentDocument,
     StepDocument,
-    StepSerializer,
 )
 from rubricweb.arena.asking import answer_once
 from rubricweb.arena.models import Question
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.corpus.prompts import writer_of
 from rubricweb.jobs import steering
-from rubricweb.jobs.limits import LimitsForm
+from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import STEERS, Limits
+from rubricweb.jobs.steering import STEERS
 from rubricweb.systems.kind import price
 from rubricweb.systems.models import made_from_json
 from rubricweb.systems.retrieval import (
@@ -194,14 +193,13 @@ def _started(collection: Collection, spec: SystemSpec, fields: Row, view: Resour
     question = answer_once(
         collection, fields["query"], spec, candidates=fields.get("candidates"), limits=limits, by=view.person
     )
-    at = reverse("api:step", args=[collection.slug, question.pk])
-    return Response(step_document(question), HTTPStatus.ACCEPTED, headers={"Location": at})
+    return made(step_document(question), HTTPStatus.ACCEPTED, "step", collection.slug, question.pk)
 
 
 def step_document(question: Question) -> Row:
     chunk = question.chunks.get()
     spec, given = chunk.made_by, chunk.request.get("candidates")
-    document: Row = {**StepSerializer(question).data, "method": spec.method}
+    document: Row = {**LimitedWorkSerializer(question).data, "method": spec.method}
     reranked = generated = None
     if chunk.result is not None and question.state == Job.State.DONE:
         query = Topic(chunk.request.get("qid", ""), question.text)
@@ -239,16 +237,11 @@ def _retrieved(
             texts |= {entry.doc_id: entry for entry in open_corpus(corpus).passages(list(doc_ids))}
         texts |= {row.doc_id: row for row in collection.passages.filter(doc_id__in=doc_ids)}
     candidates = [
-        {"docid": doc_id, "score": score, "doc": _segment(texts[doc_id])}
+        {"docid": doc_id, "score": score, "doc": SegmentDocument(texts[doc_id]).data}
         for doc_id, score in zip(doc_ids, ranking.scores, strict=True)
         if doc_id in texts
     ]
     return {"query": {"qid": query.query_id, "text": query.text}, "candidates": candidates}
-
-
-def _segment(passage: Passage | PassageEntry) -> Row:
-    document: Row = SegmentDocument(passage).data
-    return document
 
 
 def _answer(query: Topic, answer: Answer) -> Row:

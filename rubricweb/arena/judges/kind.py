@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
+from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import lazy
@@ -13,23 +13,22 @@ from django.utils.functional import lazy
 from grading import pairwise
 from grading.graders.replies import NoReply
 from grading.pairwise import Preference, pairwise_prompt
+from rubricweb.arena.actions import JudgeRequest
 from rubricweb.arena.answers import answer_words
-from rubricweb.arena.judges.actions import JudgeRequest
 from rubricweb.arena.judges.votes import ORDERS, PairJudgment, Side, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
-from rubricweb.core import events
 from rubricweb.corpus.models import Collection, Response
-from rubricweb.corpus.prompts import Writer
-from rubricweb.corpus.writers import limited_writer
-from rubricweb.jobs import leases, steering
-from rubricweb.jobs.kept_replies import KeptReplies
-from rubricweb.jobs.kinds import ChunkKind, Need, Stopping
+from rubricweb.corpus.prompts import Writer, limited_writer
 from rubricweb.jobs.leases import Lease
-from rubricweb.jobs.limits import ExpectedCost, price_of_calls
+from rubricweb.jobs.limits import (
+    CHARS_A_TOKEN,
+    AskingKind,
+    ExpectedCost,
+    KeptReplies,
+    price_of_calls,
+)
 from rubricweb.jobs.listing import Listing
-from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN
 from rubricweb.webhooks import actions as webhooks
 
 WORD_CHARS = 6
@@ -77,31 +76,17 @@ def _rate(backend: str, llm: str) -> float | None:
     return rate_of(JudgedPair.objects.filter(job__backend=backend, job__llm=llm))
 
 
-class PairVotes(ChunkKind[JudgedPair]):
+class PairVotes(AskingKind[JudgedPair]):
     name = "pair-vote"
     model = JudgedPair
     related = ("job__collection", "topic")
-    job_related = ("collection",)
     payload = ("replies", "result")
     activity = "judging of answers"
     saves_batches = True
 
-    def audited(self, job: JudgeJob) -> tuple[Model, str]:
-        return job.collection, str(job)
-
-    def run(self, lease: Lease[JudgedPair]) -> None:
-        """Ask about one pair in both orders. Raises what `Kind.run` does, and what models raise."""
-        began = time.monotonic()
-        pair = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
-        if pair.job.state not in Job.WORKED_ON:
-            raise Stopping
-        result = _judged(lease, pair)
-        seconds = time.monotonic() - began
-        leases.finish(lease, result=result, done=1, failed=int(bool(result["problem"])), seconds=seconds)
-        events.publish_on_commit(pair.job.collection.channel, "progress")
-
-    def need(self, work: JudgedPair) -> Need:
-        return steering.need_of(work.job.backend, work.job.llm)
+    def ask(self, lease: Lease[JudgedPair], chunk: JudgedPair) -> dict[str, Any]:
+        result = _judged(lease, chunk)
+        return {"result": result, "done": 1, "failed": int(bool(result["problem"]))}
 
     def label(self, work: JudgedPair) -> str:
         return f"votes of {work.job.llm}, topic {work.topic.query_id}"
@@ -109,9 +94,6 @@ class PairVotes(ChunkKind[JudgedPair]):
     def on_finished(self, job: JudgeJob) -> None:
         page = lazy(page_of, str)(job)
         webhooks.job_ended(job, job.collection, kind="votes", page=page)
-
-    def job_changed(self, job: JudgeJob) -> None:
-        events.publish(job.collection.channel, "progress")
 
 
 def _judged(lease: Lease[JudgedPair], pair: JudgedPair) -> PairJudgment:

@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
                 ("assessors_grade_up_to", models.DecimalField(decimal_places=2, default=1, max_digits=8)),
                 ("is_being_deleted", models.BooleanField(default=False)),
                 ("is_gone", models.BooleanField(default=False)),
+                ("cold_at", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={

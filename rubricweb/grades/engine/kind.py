@@ -23,9 +23,10 @@ from rubricweb.grades.engine import chunks, gaps, parts, progress
 from rubricweb.grades.engine.chunks import ChunkWork, Result
 from rubricweb.grades.engine.missing import answered_cells
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
-from rubricweb.jobs import counters, leases, queue, steering, worker, worker_state
+from rubricweb.jobs import counters, leases, queue, worker, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import SET_BACK, Lease
+from rubricweb.jobs.limits import cost, tokens_of
 from rubricweb.webhooks import actions as webhooks
 
 logger = logging.getLogger(__name__)
@@ -162,9 +163,9 @@ def _count(config: GraderConfig, batch: list[Result]) -> None:
     """Count the pairs for `/metrics`, with what a model read and wrote for them."""
     counters.note_graded(str(config), Counter(map(chunks.error_class, batch)))
     if traces := [result.trace for result in batch if result.trace]:
-        read = steering.tokens_of([trace.prompt for trace in traces])
-        written = steering.tokens_of([trace.reply for trace in traces])
-        spent = steering.cost(config.backend, config.llm, read, written)
+        read = tokens_of([trace.prompt for trace in traces])
+        written = tokens_of([trace.reply for trace in traces])
+        spent = cost(config.backend, config.llm, read, written)
         counters.note_tokens(config.llm, read, written, spent)
 
 

@@ -24,8 +24,8 @@ from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.exemplars import exemplar_chars
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs import queue, worker_state
+from rubricweb.jobs.limits import CHARS_A_TOKEN, MILLION
 from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range, seconds_for
-from rubricweb.jobs.steering import CHARS_A_TOKEN, MILLION
 
 CACHED_COLLECTIONS = 8
 

@@ -39,4 +39,5 @@ def place_among_tabs(context: Context) -> TabPlace:
     role = roles.role_of(request.user, collection)
     screen = screen_at(match.view_name, role)
     is_screen = screen is not None and screen.route == match.view_name
-    return TabPlace(screens_for(role) if role else (), screen, is_screen)
+    tabs = screens_for(role, is_cold=bool(collection.cold_at)) if role else ()
+    return TabPlace(tabs, screen, is_screen)

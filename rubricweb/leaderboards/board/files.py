@@ -54,7 +54,9 @@ def document(board: Board) -> Json:
         "judged_at": board.judged_at,
         "uncertainty": provenance.uncertainty(board),
         "test": str(board.test),
-        "monte_carlo_error": _monte_carlo(board),
+        "monte_carlo_error": dict(zip(("p", "interval_ends"), board.monte_carlo, strict=True))
+        if board.monte_carlo
+        else None,
         "headline": sentences.headline(board.top, board.n_topics) or None,
         "top": _top(board.top),
         "marks": _marks(board),
@@ -152,6 +154,7 @@ def _spec(spec: BoardSpec) -> Json:
     level = None if measure.takes_gains else measure.level
     by_labels: Json = {**mode, "labels": provenance.labels(spec), "level": level}
     order: Json = {"trec_eval": str(measure.trec_eval)} if spec.uses_labels else {}
+    brought: Json = {"measure_by": measure.registered.plugin} if measure.registered.plugin else {}
     return {
         "collection": spec.collection.slug,
         "measure": measure.name,
@@ -173,7 +176,7 @@ def _spec(spec: BoardSpec) -> Json:
         "missing": "skip" if spec.skips_missing else "zero",
         **({"judged_only": True} if measure.is_judged_only else {}),
         **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
-        **(order | provenance.plugin_of(measure)),
+        **(order | brought),
     }
 
 
@@ -221,10 +224,6 @@ def _verdict(board: Board) -> list[tuple[str, str]]:
     verdict = sentences.headline(board.top, board.n_topics)
     parts = (verdict, sentences.resolution(board.top, board.n_topics))
     return [("verdict", " ".join(filter(None, parts)))] if verdict else []
-
-
-def _monte_carlo(board: Board) -> Json | None:
-    return dict(zip(("p", "interval_ends"), board.monte_carlo, strict=True)) if board.monte_carlo else None
 
 
 def _top(top: Top | None) -> Json | None:

@@ -85,7 +85,9 @@ def _denominator(board: Board, measure: MeasureSpec, counted: MeanBasis, of: str
 def importance(board: Board) -> str:
     """Return a warning on scores of vital nuggets where importance tells no items apart; else nothing."""
     measures = [board.spec.measure, *(column.measure for column in board.spec.columns)]
-    if not any(_is_of_vital(measure) for measure in measures) or not board.n_items:
+    registered = [measure.registered for measure in measures]
+    is_of_vital = any(isinstance(each, ItemMeasure) and each.is_of_vital for each in registered)
+    if not is_of_vital or not board.n_items:
         return ""
     if board.n_vital == board.n_items:
         return (
@@ -116,11 +118,6 @@ def closed_book(board: Board) -> str:
     if not runs:
         return ""
     return f"{', '.join(runs)}: no submission but a baseline that retrieves nothing and cites nothing"
-
-
-def _is_of_vital(measure: MeasureSpec) -> bool:
-    registered = measure.registered
-    return isinstance(registered, ItemMeasure) and registered.is_of_vital
 
 
 def labels(spec: BoardSpec) -> str:
@@ -340,11 +337,6 @@ def grader(spec: BoardSpec) -> Json:
         "backend": config.backend,
         "options": config.settings,
     }
-
-
-def plugin_of(measure: MeasureSpec) -> Json:
-    """Return the distribution that brings the measure, as a board's JSON has it; nothing for one of ours."""
-    return {"measure_by": measure.registered.plugin} if measure.registered.plugin else {}
 
 
 def kinds(spec: BoardSpec) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 
@@ -17,7 +17,7 @@ from grading.measures.base import Weighed
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.types import MIN_RATING, MISSING, Importance
 from rubricweb.banks.models import Item, ItemRevision
-from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.corpus.run_slices import pool_of
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.progress import topics_of
@@ -25,7 +25,6 @@ from rubricweb.grades.human_matrices import Source, ratings_by
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.scoring import (
-    CACHED_TOPIC_SCORES,
     MeasureSpec,
     Scores,
     ScoreTable,
@@ -141,7 +140,7 @@ def _rows(spec: BoardSpec) -> list[Fields]:
     return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Basis:
     """What all columns of a board share. `topic_items` has the topics and subtopics that the board is of."""
 
@@ -150,7 +149,7 @@ class Basis:
     grades: Grades
     topic_items: Mapping[int, TopicItems]
 
-    @property
+    @cached_property
     def items(self) -> dict[int, Uids]:
         return {topic_id: listed.uids for topic_id, listed in self.topic_items.items()}
 
@@ -272,7 +271,7 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
     return np.where(missing > 0, divide(cells - missing, cells), np.nan)
 
 
-@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+@lru_cache(maxsize=CACHED_TOPICS)
 def missing_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     """Return how many cells of each run's first k pooled passages lack a grade, and all; shape (2, runs)."""
     missing = (grades.matrix.columns(uids).ratings == MISSING).sum(axis=1)

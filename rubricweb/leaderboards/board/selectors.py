@@ -22,11 +22,11 @@ from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.topic_pools import ordered_otherwise
 from rubricweb.graders.calibration_cards import status
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.panels import is_panel, panel_members
 from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
-from rubricweb.grades.trec_order import ordered_otherwise
 from rubricweb.leaderboards.board import (
     Board,
     BoardCorrelation,

@@ -26,12 +26,12 @@ from grading.statistics.cover_sample import MIN_UNITS, LinearEstimates, Units, l
 from grading.types import MISSING, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import CampaignCell
-from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
+from rubricweb.corpus.topic_pools import trec_rows
 from rubricweb.grades.human_matrices import CheckedGrades, corrected
 from rubricweb.grades.human_models import Draw, HumanStamp
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
-from rubricweb.grades.trec_order import trec_rows
+from rubricweb.grades.scoring import Uids
 from rubricweb.leaderboards.board import BoardSpec, EstimateSample, RunEstimate
 from rubricweb.leaderboards.board.estimated import (
     MOST_UNSAMPLED,
@@ -355,7 +355,7 @@ def verified(base: Basis, k: int) -> Verified:
     return Verified(cells, of, shares, *estimates)
 
 
-@lru_cache(maxsize=CACHED_TOPIC_SCORES)
+@lru_cache(maxsize=CACHED_TOPICS)
 def checked_counts(grades: CheckedGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     """Return how many cells of each run's first k pooled passages people saw, and all; shape (2, runs)."""
     per_passage = grades.checked_in(uids).sum(axis=1)

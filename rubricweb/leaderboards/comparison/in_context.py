@@ -1,22 +1,34 @@
-"""A board by the grades of passages alone and by those in context, and the pairs that it comes from."""
+"""Compare > In context: a board by grades of passages alone and in context, and grading what that takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
+from django.views.decorators.http import require_POST
 from numpy.typing import NDArray
 
-from grading.formats.tables import PrintedTable, TextCell, from_mappings
-from grading.in_context import parts_of
+from grading.arrays import none_if_nan
+from grading.formats.tables import PrintedTable, TextCell
+from grading.in_context import WORDS, parts_of
 from grading.statistics.mean_intervals import mean_intervals
 from grading.types import MISSING
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core.http import Context, HtmxRequest
 from rubricweb.corpus.models import Passage
+from rubricweb.grades import access, actions
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine.price import over_limit, price
 from rubricweb.grades.engine.stages import Stages
 from rubricweb.grades.human_matrices import ratings_by
 from rubricweb.grades.in_context import AnswersInContext, CannotGradeInContext, config_in_context
@@ -25,6 +37,8 @@ from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.scores import NOTHING, Basis, basis, score_units
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.comparison.changes import item_keys
+from rubricweb.leaderboards.forms import AnalysisForm
+from rubricweb.leaderboards.sheets import SheetColumn, sheet
 
 SHOWN = 40
 """Pairs of the list of what changed most."""
@@ -163,44 +177,30 @@ class Contexts:
         return sorted(pairs, key=lambda pair: (not pair.is_crossing, -abs(pair.in_context - pair.alone)))
 
     def run_table(self) -> PrintedTable:
-        lines = [
-            (
-                TextCell(row.run_tag),
-                TextCell(_three(row.alone)),
-                TextCell(_three(row.in_context)),
-                TextCell(_three(row.difference, signed=True)),
-                TextCell(_interval(row)),
-                TextCell(str(row.n_topics)),
-            )
-            for row in self.rows
-        ]
-        heads = ("Run", "Isolated", "In context", "Difference", "95 %", "Topics")
-        return PrintedTable("Runs in context", heads, tuple(lines), 1, (METHOD,), data=self._data())
-
-    def _data(self) -> Any:  # as `from_mappings` returns it
-        lines = [
-            {
-                "run_tag": row.run_tag,
-                "isolated": _or_none(row.alone),
-                "in_context": _or_none(row.in_context),
-                "difference": _or_none(row.difference),
-                "low": _or_none(row.low),
-                "high": _or_none(row.high),
-                "topics": row.n_topics,
-            }
-            for row in self.rows
+        columns: list[SheetColumn[RunInContext]] = [
+            SheetColumn("Run", "run_tag", lambda row: row.run_tag),
+            _score("Isolated", "isolated", lambda row: row.alone),
+            _score("In context", "in_context", lambda row: row.in_context),
+            SheetColumn(
+                "Difference",
+                "difference",
+                lambda row: none_if_nan(row.difference),
+                lambda row: TextCell(_three(row.difference, signed=True)),
+            ),
+            SheetColumn("95 %", "", _interval),
+            SheetColumn("", "low", lambda row: none_if_nan(row.low)),
+            SheetColumn("", "high", lambda row: none_if_nan(row.high)),
+            SheetColumn("Topics", "topics", lambda row: row.n_topics),
         ]
         graded, total = self.pairs
-        return from_mappings(
-            lines,
-            [
-                *provenance.scored_statements(self.sides[0]),
-                ("prompt in context", config_in_context(self.spec.config).prompt_name),
-                ("words before a passage, at most", str(self.answers.max_words or "all")),
-                ("pairs on both sides", f"{graded} of {total}"),
-                ("interval", METHOD),
-            ],
-        )
+        stated = [
+            *provenance.scored_statements(self.sides[0]),
+            ("prompt in context", config_in_context(self.spec.config).prompt_name),
+            ("words before a passage, at most", str(self.answers.max_words or "all")),
+            ("pairs on both sides", f"{graded} of {total}"),
+            ("interval", METHOD),
+        ]
+        return sheet("Runs in context", columns, self.rows, stated, comments=(METHOD,))
 
     def pair_table(self) -> PrintedTable:
         """Return the pairs that changed most; each grade leads to its pair."""
@@ -262,8 +262,8 @@ def _mean(scores: NDArray[np.float64], counts: NDArray[np.bool_]) -> float:
     return float(scores[counts].mean()) if counts.any() else float("nan")
 
 
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
+def _score(head: str, name: str, of: Callable[[RunInContext], float]) -> SheetColumn[RunInContext]:
+    return SheetColumn(head, name, lambda row: none_if_nan(of(row)), lambda row: TextCell(_three(of(row))))
 
 
 def _interval(row: RunInContext) -> str:
@@ -272,3 +272,92 @@ def _interval(row: RunInContext) -> str:
 
 def _three(value: float, *, signed: bool = False) -> str:
     return NONE if np.isnan(value) else number(value, signed=signed)
+
+
+MOST_WORDS = 2_000
+
+
+class ContextForm(AnalysisForm):
+    """A board, and how much of an answer a passage is read with."""
+
+    own = ("max_words",)
+    max_words = forms.IntegerField(
+        min_value=0,
+        max_value=MOST_WORDS,
+        required=False,
+        label="Words before",
+    )
+
+    def default_values(self, given: Mapping[str, object]) -> dict[str, object]:
+        return super().default_values(given) | {"max_words": WORDS}
+
+    @property
+    def chosen_limit(self) -> int:
+        limit: int | None = self.cleaned_data["max_words"]
+        return WORDS if limit is None else limit
+
+
+class CostForm(forms.Form):
+    """Limits of what a click may cost; an empty one is none."""
+
+    most_calls = forms.IntegerField(min_value=0, required=False, label="Calls, at most")
+    most_dollars = forms.FloatField(min_value=0, required=False, label="Dollars, at most")
+
+
+def context_of(form: ContextForm, request: HtmxRequest) -> Context:
+    """Return what the page shows."""
+    try:
+        contexts = Contexts.of(form.spec, form.chosen_limit)
+    except CannotGradeInContext as error:
+        return {"cannot": f"{form.spec.config} cannot grade in context: {error}."}
+    if not contexts.answers.pool.run_pks:
+        return {"has_no_answers": True}
+    collection = form.spec.collection
+    plan, (graded, total) = contexts.plan, contexts.pairs
+    live = sum(part.cells for part in plan.missing) - sum(part.cells for part in plan.at_once)
+    return {
+        "contexts": contexts,
+        "graded": graded,
+        "total": total,
+        "live": live,
+        "price": price(collection, plan.all, monitor.workers().beats),
+        "may_start": roles.holds(request.user, collection, roles.role_to_grade(collection)),
+        "cost_form": CostForm(auto_id="cost-%s"),
+        "start_query": request.GET.urlencode(),
+        "sheet": contexts.run_table(),
+        "pairs": contexts.pair_table(),
+        "n_changed": len(contexts.changed),
+        "n_clear": sum(row.is_clear for row in contexts.rows),
+    }
+
+
+@require_POST
+def start_in_context(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Grade what lacks on either side of the board of the address."""
+    collection = access.collection_to_grade(request.user, slug)
+    form, limits = ContextForm(request.GET, collection=collection), CostForm(request.POST)
+    page = f"{reverse('leaderboards:compare', args=[slug])}?{request.GET.urlencode()}"
+    if not form.is_valid() or not limits.is_valid():
+        messages.error(request, "Not started: correct the limits.")
+        return redirect(page)
+    try:
+        refusal = start_job(form.spec, form.chosen_limit, by=request.user, limits=limits.cleaned_data)
+    except CannotGradeInContext as error:
+        refusal = str(error)
+    if refusal:
+        messages.error(request, f"Not started. {refusal}")
+    return redirect(page)
+
+
+def start_job(spec: BoardSpec, max_words: int, *, by: User | None, limits: Mapping[str, Any]) -> str:
+    """Start what lacks on either side, or return why it may not start. Raises CannotGradeInContext."""
+    contexts = Contexts.of(spec, max_words)
+    missing = contexts.plan.all
+    if by is not None and (refusal := access.price_refusal(by, spec.collection, lambda: missing)):
+        return refusal
+    calls, dollars = limits.get("most_calls"), limits.get("most_dollars")
+    if refusal := over_limit(spec.collection, missing, calls=calls, dollars=dollars):
+        return refusal
+    stored = replace(contexts, answers=contexts.answers.store())
+    started = actions.start_plan(stored.plan, by=by)
+    return "" if started else "Every pair is graded, or being graded."

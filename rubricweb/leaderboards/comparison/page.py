@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from django import forms
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
@@ -17,7 +17,7 @@ from grading.measures.base import CUTOFF, MIN_GRADE
 from grading.statistics.max_t import ALPHA
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import Chip, RowField, offer_choices, offer_rows, rows_field
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
+from rubricweb.core.http import Context, HtmxRequest, download, form_response, page_or_part, parse_id
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.run_slices import run_names
@@ -34,7 +34,7 @@ from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.by_attribute import board_by_attribute, score_sheet, sliceable
 from rubricweb.leaderboards.comparison import changes, sentences
 from rubricweb.leaderboards.comparison import pair as pairs
-from rubricweb.leaderboards.comparison.context_page import ContextForm, context_of
+from rubricweb.leaderboards.comparison.in_context import ContextForm, context_of
 from rubricweb.leaderboards.comparison.then import Then
 from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, AnalysisForm, GraderField
 
@@ -195,7 +195,7 @@ class ThenForm(AnalysisForm):
 
 
 @require_safe
-def compare(request: HtmxRequest, slug: str) -> HttpResponse:
+def compare(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """Answer with the page or its part, or with the file that the address names."""
     collection = access.collection_for(request.user, slug)
     if "tick" in request.GET:
@@ -210,7 +210,7 @@ def compare(request: HtmxRequest, slug: str) -> HttpResponse:
         return form_response(request, PAGE, context, part=PART)
     context["is_step"] = bool(request.htmx) and request.htmx.trigger != "controls"
     content = _content(form, request)
-    if isinstance(content, HttpResponse):
+    if isinstance(content, HttpResponseBase):
         return content
     return page_or_part(request, PAGE, {**context, **content}, part=PART)
 
@@ -224,7 +224,7 @@ def _view(address: QueryDict) -> str:
     return "then" if any(name.startswith(THEN) for name in address) else view if view in FORMS else ""
 
 
-def _content(form: AnalysisForm, request: HtmxRequest) -> Context | HttpResponse:
+def _content(form: AnalysisForm, request: HtmxRequest) -> Context | HttpResponseBase:
     """Return what the view of this form shows; or a file."""
     address = request.GET
     if isinstance(form, ThenForm):
@@ -251,7 +251,7 @@ def _board_query(form: AnalysisForm) -> str:
     return changed(query_of(form), **dict.fromkeys(own, ""))
 
 
-def _pair(form: AnalysisForm, address: QueryDict) -> Context | HttpResponse:
+def _pair(form: AnalysisForm, address: QueryDict) -> Context | HttpResponseBase:
     """Return what the page shows of two runs, or of one; or a file."""
     scored, a, b = scored_board(form.spec), form.cleaned_data["a"], form.cleaned_data["b"]
     if len(scored.run_tags) < (1 if a else 2):
@@ -277,14 +277,14 @@ def _pair(form: AnalysisForm, address: QueryDict) -> Context | HttpResponse:
     }
 
 
-def _then_and_now(form: ThenForm, address: QueryDict) -> Context | HttpResponse:
+def _then_and_now(form: ThenForm, address: QueryDict) -> Context | HttpResponseBase:
     """Return what the page shows of one board then and now; or a file."""
     if not form.is_chosen:
         return {"offers": form.offers()}
     then = Then(scored_board(form.before), scored_board(form.spec))
     opened = then.opened(form.cleaned_data["run"], has_all="all" in address)
     if address.get("file") == "runs.svg" and then.rows:
-        return _attachment("runs.svg", then.dots_file(), SVG)
+        return download(then.dots_file(), name="runs.svg", content_type=SVG)
     if address.get("file") == "reasons.tsv" and opened:
         return _tsv("reasons", then.reason_table(opened))
     if address.get("file"):
@@ -326,22 +326,18 @@ def _why(scored: ScoredBoard) -> Context:
     }
 
 
-def _file(pair: pairs.Pair, name: str) -> HttpResponse:
+def _file(pair: pairs.Pair, name: str) -> HttpResponseBase:
     """Return the table as TSV, or a plot as SVG; any other name is that of the table."""
     stem = slugify(f"{pair.a_tag} {pair.b_tag}") or "runs"
     if name == "topics.svg":
-        return _attachment(f"{stem}-topics.svg", pairs.bars_file(pair), SVG)
+        return download(pairs.bars_file(pair), name=f"{stem}-topics.svg", content_type=SVG)
     if name == "redrawn.svg" and pair.distribution:
         title = f"Mean difference of {pair.a_tag} and {pair.b_tag}, topics drawn again"
-        return _attachment(f"{stem}-redrawn.svg", plots.distribution_file(title, pair.distribution), SVG)
+        plot = plots.distribution_file(title, pair.distribution)
+        return download(plot, name=f"{stem}-redrawn.svg", content_type=SVG)
     return _tsv(stem, pair.sheet())
 
 
-def _tsv(stem: str, sheet: PrintedTable) -> HttpResponse:
+def _tsv(stem: str, sheet: PrintedTable) -> HttpResponseBase:
     text = "".join(f"{line}\n" for line in tsv_lines(sheet.data))
-    return _attachment(f"{stem}.tsv", text, "text/tab-separated-values; charset=utf-8")
-
-
-def _attachment(name: str, text: str, content_type: str) -> HttpResponse:
-    disposition = f'attachment; filename="{name}"'
-    return HttpResponse(text, content_type=content_type, headers={"Content-Disposition": disposition})
+    return download(text, name=f"{stem}.tsv", content_type="text/tab-separated-values; charset=utf-8")

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from django.urls import reverse
 
-from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
+from grading.arrays import none_if_nan
+from grading.formats.tables import Mark, PrintedTable, TextCell, Value, from_mappings
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import Piece, word_diff
 from rubricweb.leaderboards import plots
@@ -18,22 +19,11 @@ from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.sentences import headline
 from rubricweb.leaderboards.comparison import changes
 from rubricweb.leaderboards.comparison.changes import UNTOLD, CellChange, ExplainedItem, MovedRow
-from rubricweb.leaderboards.influence import Line, possible, signed
+from rubricweb.leaderboards.influence import signed
+from rubricweb.leaderboards.sheets import SheetColumn, possible_ranks, sheet
 
 SHOWN_PARTS = 40
 SHOWN_CELLS = 8
-RUN_COLUMNS = (
-    "Run",
-    "Rank before",
-    "Possible before",
-    "Rank after",
-    "Possible after",
-    "Moved",
-    "p",
-    "Score before",
-    "Score after",
-    "Difference",
-)
 GAIN = (
     "max-T test over topics of what the runs gain on the mean of all runs, each board in standard "
     "deviations of its runs' means"
@@ -220,7 +210,7 @@ class Then:
         visible = parts if has_all else parts[:SHOWN_PARTS]
         place = self.after.run_tags.index(row.moved.run_tag)
         then, now = (
-            {pk: _or_none(scores[place]) for pk, scores in self._by_topic(board).items()}
+            {pk: none_if_nan(scores[place]) for pk, scores in self._by_topic(board).items()}
             for board in (self.before, self.after)
         )
         topics = []
@@ -256,42 +246,37 @@ class Then:
     def run_table(self, query: str = "") -> PrintedTable:
         """Return every run with its places and scores; a link explains its difference."""
         pks = dict(zip(self.after.run_tags, self.after.base.pool.run_pks, strict=True))
-        lines = [
-            (
-                TextCell(row.run_tag, href=f"?{query}&a={pks[row.run_tag]}"),
-                TextCell(str(row.rank_before)),
-                TextCell(possible(row.possible_before)),
-                TextCell(str(row.rank_after)),
-                TextCell(possible(row.possible_after)),
-                TextCell(_moved(row.rose), Mark.TIED if row.is_sure else Mark.NONE),
-                TextCell(number(row.p)),
-                TextCell(number(row.before)),
-                TextCell(number(row.after)),
-                TextCell(signed(row.difference)),
-            )
-            for row in self.moved
+        columns: list[SheetColumn[MovedRow]] = [
+            SheetColumn(
+                "Run",
+                "run_tag",
+                lambda row: row.run_tag,
+                lambda row: TextCell(row.run_tag, href=f"?{query}&a={pks[row.run_tag]}"),
+            ),
+            SheetColumn("Rank before", "rank_before", lambda row: row.rank_before),
+            *possible_ranks("Possible before", "rank_before", lambda row: row.possible_before),
+            SheetColumn("Rank after", "rank_after", lambda row: row.rank_after),
+            *possible_ranks("Possible after", "rank_after", lambda row: row.possible_after),
+            SheetColumn("Moved", "rose", lambda row: row.rose, _moved),
+            SheetColumn("p", "p", lambda row: row.p),
+            SheetColumn("", "is_sure", lambda row: int(row.is_sure)),
+            SheetColumn("Score before", "score_before", lambda row: row.before),
+            SheetColumn("Score after", "score_after", lambda row: row.after),
+            SheetColumn(
+                "Difference",
+                "difference",
+                lambda row: row.difference,
+                lambda row: TextCell(signed(row.difference)),
+            ),
         ]
-        legend, data = ((Mark.TIED, "clear"),), self._run_data()
-        return PrintedTable("Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=legend, data=data)
-
-    def _run_data(self) -> DataTable:
-        lines: list[Line] = [
-            {
-                "run_tag": row.run_tag,
-                "rank_before": row.rank_before,
-                **_possible("before", row.possible_before),
-                "rank_after": row.rank_after,
-                **_possible("after", row.possible_after),
-                "rose": row.rose,
-                "p": row.p,
-                "is_sure": int(row.is_sure),
-                "score_before": row.before,
-                "score_after": row.after,
-                "difference": row.difference,
-            }
-            for row in self.moved
-        ]
-        return from_mappings(lines, [*self._statements(), ("p", GAIN)])
+        return sheet(
+            "Runs",
+            columns,
+            self.moved,
+            [*self._statements(), ("p", GAIN)],
+            comments=(METHOD,),
+            legend=((Mark.TIED, "clear"),),
+        )
 
     def reason_table(self, opened: OpenedRun) -> PrintedTable:
         """Return what each item adds to the run's difference, with the cells that made it."""
@@ -304,7 +289,7 @@ class Then:
             "the same on both boards, and counts on one"
         )
         # A line a part: their contributions sum to the difference of the run's scores.
-        lines: list[Line] = [
+        lines: list[dict[str, Value]] = [
             {
                 "run_tag": opened.row.moved.run_tag,
                 "topic": row.query_id,
@@ -347,10 +332,6 @@ def _definition(spec: BoardSpec) -> str:
     return provenance.DEFINITIONS[spec.measure.definition]
 
 
-def _or_none(score: float) -> float | None:
-    return None if np.isnan(score) else float(score)
-
-
 def _shade(score: float | None) -> int:
     """Return 0 for 0, 1 to 5 for what is above, -1 where the topic does not count.
 
@@ -383,14 +364,9 @@ def _cell(cell: CellChange, row: ExplainedItem, bank: Bank | None) -> tuple[str,
     return text, reverse("review:cell", args=[bank.pk, row.topic_id, cell.passage_id, row.item_id])
 
 
-def _moved(rose: int) -> str:
-    return f"up {rose}" if rose > 0 else f"down {-rose}" if rose else "\N{EN DASH}"
-
-
-def _possible(when: str, ranks: tuple[int, int] | None) -> Line:
-    """Return the ranks that the topics leave open."""
-    first, last = ranks or (None, None)
-    return {f"rank_{when}_first": first, f"rank_{when}_last": last}
+def _moved(row: MovedRow) -> TextCell:
+    text = f"up {row.rose}" if row.rose > 0 else f"down {-row.rose}" if row.rose else "\N{EN DASH}"
+    return TextCell(text, Mark.TIED if row.is_sure else Mark.NONE)
 
 
 def _cell_text(cell: CellChange) -> str:

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan
-from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, Value, from_mappings, number
+from grading.formats.tables import Mark, PrintedTable, TextCell
 from grading.measures.cover import covered_items
 from grading.statistics.diagnostics import as_answers, difficulty, discrimination, redundant_pairs, rest_means
 from grading.statistics.influence import (
     TIED_DECIMALS,
-    Dependent,
     Influence,
     dependents,
     influences,
@@ -22,12 +21,12 @@ from grading.statistics.influence import (
     ranks,
 )
 from rubricweb.banks.models import ItemRevision
-from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import passage_labels
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, keep_items
 from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, answered, parts, unit_scores
+from rubricweb.leaderboards.sheets import SheetColumn, possible_ranks, sheet
 
 Floats = NDArray[np.float64]
 
@@ -35,20 +34,6 @@ Texts = Mapping[tuple[int, str], str]
 """By topic id and uid."""
 Link = Callable[[int], str]
 """From a topic id to the address of its grid."""
-Line = dict[str, Value]
-ITEM_COLUMNS = (
-    "Item",
-    "Topic",
-    "Runs",
-    "Passages",
-    "r over runs",
-    "r over passages",
-    "\N{GREEK SMALL LETTER TAU} without",
-    "Swaps",
-    "Largest move",
-    "Beyond possible",
-    "Mean change",
-)
 POSSIBLE = "possible: ranks that the topics leave open, by the max-T test of all pairs"
 SHOWN_ITEMS = 50
 """Rows of the table on a page; files have all."""
@@ -131,8 +116,17 @@ def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Infl
     if not rows:
         return Influences([], [])
     merits = scored.spec.measure.merits(np.concatenate(boards))
-    moving = dependents(scored.mean_merits, merits)
-    return Influences(rows, [_dependent(scored, rows, row) for row in moving])
+    moving = [
+        DependentRow(
+            scored.run_tags[row.run],
+            rows[row.item],
+            row.before,
+            row.after,
+            scored.ranks.possible(row.run) if scored.ranks else None,
+        )
+        for row in dependents(scored.mean_merits, merits)
+    ]
+    return Influences(rows, moving)
 
 
 def pairs(scored: ScoredBoard) -> list[LikeItems]:
@@ -217,11 +211,6 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     return np.asarray(leaves.sum(axis=1))
 
 
-def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], row: Dependent) -> DependentRow:
-    possible = scored.ranks.possible(row.run) if scored.ranks else None
-    return DependentRow(scored.run_tags[row.run], rows[row.item], row.before, row.after, possible)
-
-
 def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
     """Return texts by topic id and uid, without secret items; an item without a text has its uid."""
     topics = [topic.topic_id for topic, items in scored.base.units() if items != NOTHING]
@@ -233,147 +222,104 @@ def items_table(
     scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts, public: Texts, link: Link
 ) -> PrintedTable:
     """Return the items as rows; `public` are the texts that a file may have."""
-    lines = [
-        (
-            TextCell(texts.get((row.topic_id, row.uid), row.uid), href=link(row.topic_id)),
-            TextCell(row.query_id),
-            *(
-                TextCell(number(value))
-                for value in (row.by_runs, row.by_passages, row.tells_runs, row.tells_passages)
-            ),
-            TextCell(number(row.influence.tau)),
-            TextCell(str(row.influence.n_swapped)),
-            TextCell(str(row.influence.largest_move)),
-            TextCell(str(row.n_beyond)),
-            TextCell(signed(row.influence.mean_change)),
-        )
-        for row in rows[:SHOWN_ITEMS]
+    columns: list[SheetColumn[InfluenceRow]] = [
+        SheetColumn("Item", "", lambda row: row.uid, lambda row: _item(row, row.uid, texts, link)),
+        SheetColumn("Topic", "topic", lambda row: row.query_id),
+        SheetColumn("", "item", lambda row: row.uid),
+        SheetColumn("", "text", lambda row: public[row.topic_id, row.uid]),
+        SheetColumn("Runs", "share_of_runs", lambda row: row.by_runs),
+        SheetColumn("Passages", "share_of_passages", lambda row: row.by_passages),
+        SheetColumn("r over runs", "r_over_runs", lambda row: row.tells_runs),
+        SheetColumn("r over passages", "r_over_passages", lambda row: row.tells_passages),
+        SheetColumn("\N{GREEK SMALL LETTER TAU} without", "tau_without", lambda row: row.influence.tau),
+        SheetColumn("Swaps", "swapped_pairs", lambda row: row.influence.n_swapped),
+        SheetColumn("Largest move", "largest_move", lambda row: row.influence.largest_move),
+        SheetColumn("Beyond possible", "runs_beyond", lambda row: row.n_beyond),
+        SheetColumn(
+            "Mean change",
+            "mean_change",
+            lambda row: row.influence.mean_change,
+            lambda row: TextCell(signed(row.influence.mean_change)),
+        ),
     ]
-    notes = (
-        "runs, passages: share that covers the item; r: corrected item-total correlation",
-        "without: the board without this item, against the board",
-        "beyond possible: runs whose rank without it is none that the topics leave open with it",
+    return sheet(
+        "Items",
+        columns,
+        rows[:SHOWN_ITEMS],
+        provenance.scored_statements(scored),
+        in_files=[row for row in rows if (row.topic_id, row.uid) in public],
+        n_labels=2,
+        comments=(
+            "runs, passages: share that covers the item; r: corrected item-total correlation",
+            "without: the board without this item, against the board",
+            "beyond possible: runs whose rank without it is none that the topics leave open with it",
+        ),
     )
-    return PrintedTable("Items", ITEM_COLUMNS, tuple(lines), 2, notes, data=_items_data(scored, rows, public))
-
-
-def _items_data(scored: ScoredBoard, rows: Sequence[InfluenceRow], texts: Texts) -> DataTable:
-    """Return the rows of items that have a text as a table."""
-    lines: list[Line] = [
-        {
-            "topic": row.query_id,
-            "item": row.uid,
-            "text": texts[row.topic_id, row.uid],
-            "share_of_runs": row.by_runs,
-            "share_of_passages": row.by_passages,
-            "r_over_runs": row.tells_runs,
-            "r_over_passages": row.tells_passages,
-            "tau_without": row.influence.tau,
-            "swapped_pairs": row.influence.n_swapped,
-            "largest_move": row.influence.largest_move,
-            "runs_beyond": row.n_beyond,
-            "mean_change": row.influence.mean_change,
-        }
-        for row in rows
-        if (row.topic_id, row.uid) in texts
-    ]
-    return from_mappings(lines, provenance.scored_statements(scored))
 
 
 def runs_table(
     scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts, public: Texts, link: Link
 ) -> PrintedTable:
-    lines = [
-        (
-            TextCell(row.run_tag),
-            TextCell(str(row.before)),
-            TextCell(possible(row.possible)),
-            TextCell(str(row.after), Mark.TIED if row.is_beyond else Mark.NONE),
-            TextCell(texts.get((row.row.topic_id, row.row.uid), row.row.uid), href=link(row.row.topic_id)),
-            TextCell(row.row.query_id),
-        )
-        for row in rows
+    columns: list[SheetColumn[DependentRow]] = [
+        SheetColumn("Run", "run_tag", lambda row: row.run_tag),
+        SheetColumn("Rank", "rank", lambda row: row.before),
+        *possible_ranks("Possible ranks", "rank", lambda row: row.possible),
+        SheetColumn(
+            "Without it",
+            "rank_without",
+            lambda row: row.after,
+            lambda row: TextCell(str(row.after), Mark.TIED if row.is_beyond else Mark.NONE),
+        ),
+        SheetColumn("", "is_beyond", lambda row: int(row.is_beyond)),
+        SheetColumn(
+            "The item", "", lambda row: row.row.uid, lambda row: _item(row.row, row.row.uid, texts, link)
+        ),
+        SheetColumn("Topic", "topic", lambda row: row.row.query_id),
+        SheetColumn("", "item", lambda row: row.row.uid),
+        SheetColumn("", "text", lambda row: public[row.row.topic_id, row.row.uid]),
     ]
-    columns = ("Run", "Rank", "Possible ranks", "Without it", "The item", "Topic")
-    title, legend = "Runs whose rank hangs on one item", ((Mark.TIED, "outside of the possible ranks"),)
-    return PrintedTable(
-        title,
+    return sheet(
+        "Runs whose rank hangs on one item",
         columns,
-        tuple(lines),
-        1,
-        (POSSIBLE,),
+        rows,
+        provenance.scored_statements(scored),
+        in_files=[row for row in rows if (row.row.topic_id, row.row.uid) in public],
+        comments=(POSSIBLE,),
         n_notes=2,
-        legend=legend,
-        data=_runs_data(scored, rows, public),
+        legend=((Mark.TIED, "outside of the possible ranks"),),
     )
-
-
-def _runs_data(scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
-    lines: list[Line] = [
-        {
-            "run_tag": row.run_tag,
-            "rank": row.before,
-            **possible_ends(row.possible),
-            "rank_without": row.after,
-            "is_beyond": int(row.is_beyond),
-            "topic": row.row.query_id,
-            "item": row.row.uid,
-            "text": texts[row.row.topic_id, row.row.uid],
-        }
-        for row in rows
-        if (row.row.topic_id, row.row.uid) in texts
-    ]
-    return from_mappings(lines, provenance.scored_statements(scored))
 
 
 def pairs_table(
     scored: ScoredBoard, rows: Sequence[LikeItems], texts: Texts, public: Texts, link: Link
 ) -> PrintedTable:
-    lines = [
-        (
-            TextCell(texts.get((row.topic_id, row.first), row.first), href=link(row.topic_id)),
-            TextCell(texts.get((row.topic_id, row.second), row.second)),
-            TextCell(row.query_id),
-            TextCell(number(row.overlap)),
-            TextCell(str(row.n_both)),
-            TextCell(str(row.n_either)),
-        )
-        for row in rows
+    columns: list[SheetColumn[LikeItems]] = [
+        SheetColumn("Item", "", lambda row: row.first, lambda row: _item(row, row.first, texts, link)),
+        SheetColumn("is answered with", "", lambda row: texts.get((row.topic_id, row.second), row.second)),
+        SheetColumn("Topic", "topic", lambda row: row.query_id),
+        SheetColumn("", "item", lambda row: row.first),
+        SheetColumn("", "text", lambda row: public[row.topic_id, row.first]),
+        SheetColumn("", "other_item", lambda row: row.second),
+        SheetColumn("", "other_text", lambda row: public[row.topic_id, row.second]),
+        SheetColumn("Overlap", "overlap", lambda row: row.overlap),
+        SheetColumn("Both", "both", lambda row: row.n_both),
+        SheetColumn("Either", "either", lambda row: row.n_either),
     ]
-    columns = ("Item", "is answered with", "Topic", "Overlap", "Both", "Either")
-    note = "passages that count for both / for at least one; from 0.7 and three passages on"
-    return PrintedTable(
-        "Redundant pairs", columns, tuple(lines), 3, (note,), data=_pairs_data(scored, rows, public)
+    return sheet(
+        "Redundant pairs",
+        columns,
+        rows,
+        provenance.scored_statements(scored),
+        in_files=[
+            row for row in rows if {(row.topic_id, row.first), (row.topic_id, row.second)} <= public.keys()
+        ],
+        n_labels=3,
+        comments=("passages that count for both / for at least one; from 0.7 and three passages on",),
     )
 
 
-def _pairs_data(scored: ScoredBoard, rows: Sequence[LikeItems], texts: Texts) -> DataTable:
-    lines: list[Line] = [
-        {
-            "topic": row.query_id,
-            "item": row.first,
-            "text": texts[row.topic_id, row.first],
-            "other_item": row.second,
-            "other_text": texts[row.topic_id, row.second],
-            "overlap": row.overlap,
-            "both": row.n_both,
-            "either": row.n_either,
-        }
-        for row in rows
-        if (row.topic_id, row.first) in texts and (row.topic_id, row.second) in texts
-    ]
-    return from_mappings(lines, provenance.scored_statements(scored))
-
-
-def possible(ranks: tuple[int, int] | None) -> str:
-    """Return ranks as a range: "2-5"; a dash where nothing is tested."""
-    return rank_span(*ranks) if ranks else "\N{EN DASH}"
-
-
-def possible_ends(ranks: tuple[int, int] | None) -> Line:
-    """Return the ends of the ranks that the topics leave open, as a file has them."""
-    first, last = ranks or (None, None)
-    return {"rank_first": first, "rank_last": last}
+def _item(row: InfluenceRow | LikeItems, uid: str, texts: Texts, link: Link) -> TextCell:
+    return TextCell(texts.get((row.topic_id, uid), uid), href=link(row.topic_id))
 
 
 def signed(value: float | None) -> str:

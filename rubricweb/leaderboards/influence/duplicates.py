@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from grading.arrays import none_if_nan
-from grading.formats.tables import DataTable, PrintedTable, TextCell, from_mappings, number
+from grading.formats.tables import PrintedTable
 from grading.statistics.influence import ranks
 from rubricweb.corpus.duplicates import groups_by_doc_id
 from rubricweb.corpus.pools import TopicPool
@@ -19,7 +19,7 @@ from rubricweb.grades.scoring import fresh_scores
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.scores import score_units
-from rubricweb.leaderboards.influence import Line
+from rubricweb.leaderboards.sheets import SheetColumn, sheet
 
 Groups = Mapping[str, int]
 """By doc id: the number of its group; passages without near-duplicates are in none."""
@@ -116,53 +116,22 @@ def _without_repeats(topic: TopicPool, groups: Groups) -> TopicPool:
 
 
 def duplicates_table(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> PrintedTable:
-    lines = [
-        (
-            TextCell(row.run_tag),
-            TextCell(str(row.rank)),
-            TextCell(number(row.score)),
-            TextCell(str(row.repeats)),
-            TextCell(number(row.share)),
-            TextCell(str(row.marked)),
-            TextCell(number(row.score_once)),
-            TextCell(number(row.rank_once)),
-        )
-        for row in rows
+    k = scored.spec.measure.judged_at
+    columns: list[SheetColumn[DuplicatesRow]] = [
+        SheetColumn("Run", "run_tag", lambda row: row.run_tag),
+        SheetColumn("Rank", "rank", lambda row: row.rank),
+        SheetColumn("Score", "score", lambda row: row.score),
+        SheetColumn(f"Repeats@{k}", "repeats", lambda row: row.repeats),
+        SheetColumn("Share", "share", lambda row: row.share),
+        SheetColumn("Marked", "marked", lambda row: row.marked),
+        SheetColumn("Score once", "score_once", lambda row: row.score_once),
+        SheetColumn("Rank once", "rank_once", lambda row: row.rank_once),
     ]
-    columns = (
-        "Run",
-        "Rank",
-        "Score",
-        f"Repeats@{scored.spec.measure.judged_at}",
-        "Share",
-        "Marked",
-        "Score once",
-        "Rank once",
-    )
-    return PrintedTable(
-        "Near-duplicates",
-        columns,
-        tuple(lines),
-        1,
-        (REPEATS, ONCE),
-        data=_duplicates_data(scored, rows, threshold),
-    )
-
-
-def _duplicates_data(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> DataTable:
-    lines: list[Line] = [
-        {
-            "run_tag": row.run_tag,
-            "rank": row.rank,
-            "score": row.score,
-            "repeats": row.repeats,
-            "share": row.share,
-            "marked": row.marked,
-            "score_once": row.score_once,
-            "rank_once": row.rank_once,
-        }
-        for row in rows
+    stated = [
+        *provenance.scored_statements(scored),
+        ("near-duplicates", f"Jaccard similarity >= {threshold:g} of shingles of nine words"),
+        ("repeats", REPEATS),
+        ("once", ONCE),
+        ("k", str(k)),
     ]
-    basis = [("near-duplicates", f"Jaccard similarity >= {threshold:g} of shingles of nine words")]
-    notes = [("repeats", REPEATS), ("once", ONCE), ("k", str(scored.spec.measure.judged_at))]
-    return from_mappings(lines, [*provenance.scored_statements(scored), *basis, *notes])
+    return sheet("Near-duplicates", columns, rows, stated, comments=(REPEATS, ONCE))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan
-from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
+from grading.formats.tables import Mark, PrintedTable, TextCell
 from grading.statistics.diagnostics import Advantage, advantage, contributed_alone
 from grading.statistics.influence import ranks
 from grading.statistics.max_t import ALPHA, adjusted_p
@@ -22,24 +23,13 @@ from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.scores import score_units
 from rubricweb.leaderboards.board.selectors import judged_shares
-from rubricweb.leaderboards.influence import POSSIBLE, Line, possible, possible_ends
+from rubricweb.leaderboards.influence import POSSIBLE
 from rubricweb.leaderboards.meta_tables import span
+from rubricweb.leaderboards.sheets import SheetColumn, possible_ranks, sheet
 
 Floats = NDArray[np.float64]
 HOLE_DEPTHS = (5, 10, 20)
 IMPORTED, PEOPLE = "imported", "written by people"
-TEAM_COLUMNS = (
-    "Run",
-    "Team",
-    "Rank",
-    "Possible ranks",
-    "Rank left out",
-    "Error",
-    "p",
-    "Score",
-    "Score left out",
-    "Only theirs",
-)
 LOSS = (
     "max-T test over topics of what the runs lose against the mean of all runs, each board in standard "
     "deviations of its runs' means"
@@ -254,126 +244,67 @@ def _outside(scored: ScoredBoard, k: int) -> list[int]:
 
 
 def holes_table(scored: ScoredBoard, rows: Sequence[HolesRow]) -> PrintedTable:
-    lines = [
-        (
-            TextCell(row.run_tag),
-            TextCell(str(row.rank)),
-            TextCell(possible(row.possible)),
-            TextCell(number(row.score)),
-            *(TextCell(number(share)) for share in row.shares),
-            TextCell(str(row.outside)),
-        )
-        for row in rows
+    deepest = max(HOLE_DEPTHS)
+    columns: list[SheetColumn[HolesRow]] = [
+        SheetColumn("Run", "run_tag", lambda row: row.run_tag),
+        SheetColumn("Rank", "rank", lambda row: row.rank),
+        *possible_ranks("Possible ranks", "rank", lambda row: row.possible),
+        SheetColumn("Score", "score", lambda row: row.score),
+        *(
+            SheetColumn(f"Ungraded@{k}", f"ungraded_{k}", partial(_share, place=place))
+            for place, k in enumerate(HOLE_DEPTHS)
+        ),
+        SheetColumn(f"Not pooled@{deepest}", f"not_pooled_{deepest}", lambda row: row.outside),
     ]
-    heads = (f"Ungraded@{k}" for k in HOLE_DEPTHS)
-    columns = ("Run", "Rank", "Possible ranks", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
-    return PrintedTable(
-        "Holes",
-        columns,
-        tuple(lines),
-        1,
-        ("ungraded share of the first k passages", POSSIBLE),
-        data=_holes_data(scored, rows),
-    )
+    comments = ("ungraded share of the first k passages", POSSIBLE)
+    return sheet("Holes", columns, rows, provenance.scored_statements(scored), comments=comments)
 
 
-def _holes_data(scored: ScoredBoard, rows: Sequence[HolesRow]) -> DataTable:
-    lines: list[Line] = [
-        {
-            "run_tag": row.run_tag,
-            "rank": row.rank,
-            **possible_ends(row.possible),
-            "score": row.score,
-            **{f"ungraded_{k}": share for k, share in zip(HOLE_DEPTHS, row.shares, strict=True)},
-            f"not_pooled_{max(HOLE_DEPTHS)}": row.outside,
-        }
-        for row in rows
-    ]
-    return from_mappings(lines, provenance.scored_statements(scored))
+def _share(row: HolesRow, place: int) -> float | None:
+    return row.shares[place]
 
 
 def teams_table(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> PrintedTable:
-    lines = [
-        (
-            TextCell(row.run_tag),
-            TextCell(row.team),
-            TextCell(str(row.before)),
-            TextCell(possible(row.possible)),
-            TextCell(str(row.after)),
-            TextCell(f"{row.error:+d}" if row.error else "0", Mark.TIED if row.is_sure else Mark.NONE),
-            TextCell(number(row.p)),
-            TextCell(number(row.score)),
-            TextCell(number(row.score_without)),
-            TextCell(str(row.n_alone)),
-        )
-        for row in rows
+    columns: list[SheetColumn[TeamRow]] = [
+        SheetColumn("Run", "run_tag", lambda row: row.run_tag),
+        SheetColumn("Team", "team", lambda row: row.team),
+        SheetColumn("Rank", "rank", lambda row: row.before),
+        *possible_ranks("Possible ranks", "rank", lambda row: row.possible),
+        SheetColumn("Rank left out", "rank_left_out", lambda row: row.after),
+        SheetColumn("Error", "error", lambda row: row.error, _error),
+        SheetColumn("p", "p", lambda row: row.p),
+        SheetColumn("", "is_sure", lambda row: int(row.is_sure)),
+        SheetColumn("Score", "score", lambda row: row.score),
+        SheetColumn("Score left out", "score_left_out", lambda row: row.score_without),
+        SheetColumn("Only theirs", "only_theirs", lambda row: row.n_alone),
     ]
     note = f"left out: passages that only this team has among the first {depth} count as ungraded"
-    legend = ((Mark.TIED, "clear"),)
-    return PrintedTable(
+    return sheet(
         "Teams left out",
-        TEAM_COLUMNS,
-        tuple(lines),
-        2,
-        (note, POSSIBLE, TESTED),
-        legend=legend,
-        data=_teams_data(scored, rows, depth),
+        columns,
+        rows,
+        [*provenance.scored_statements(scored), ("pool depth", str(depth)), ("p", LOSS)],
+        n_labels=2,
+        comments=(note, POSSIBLE, TESTED),
+        legend=((Mark.TIED, "clear"),),
     )
 
 
-def _teams_data(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> DataTable:
-    lines: list[Line] = [
-        {
-            "run_tag": row.run_tag,
-            "team": row.team,
-            "rank": row.before,
-            **possible_ends(row.possible),
-            "rank_left_out": row.after,
-            "error": row.error,
-            "p": row.p,
-            "is_sure": int(row.is_sure),
-            "score": row.score,
-            "score_left_out": row.score_without,
-            "only_theirs": row.n_alone,
-        }
-        for row in rows
-    ]
-    stated = [*provenance.scored_statements(scored), ("pool depth", str(depth)), ("p", LOSS)]
-    return from_mappings(lines, stated)
+def _error(row: TeamRow) -> TextCell:
+    return TextCell(f"{row.error:+d}" if row.error else "0", Mark.TIED if row.is_sure else Mark.NONE)
 
 
 def origins_table(scored: ScoredBoard, rows: Sequence[OriginRow]) -> PrintedTable:
-    lines = [
-        (
-            TextCell(row.origin),
-            TextCell(str(row.n_items)),
-            TextCell(row.family),
-            TextCell(str(row.n_runs)),
-            TextCell(number(row.advantage.value)),
-            TextCell(span(row.advantage.interval)),
-            TextCell(str(row.advantage.n_topics)),
-        )
-        for row in rows
+    columns: list[SheetColumn[OriginRow]] = [
+        SheetColumn("Items by", "origin", lambda row: row.origin),
+        SheetColumn("Items", "items", lambda row: row.n_items),
+        SheetColumn("Runs of", "family", lambda row: row.family),
+        SheetColumn("Runs", "runs", lambda row: row.n_runs),
+        SheetColumn("Advantage", "advantage", lambda row: row.advantage.value),
+        SheetColumn("95 % interval", "", lambda row: span(row.advantage.interval)),
+        SheetColumn("", "low", lambda row: row.advantage.interval.low),
+        SheetColumn("", "high", lambda row: row.advantage.interval.high),
+        SheetColumn("Topics", "n_topics", lambda row: row.advantage.n_topics),
     ]
-    columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
     note = "how much more these runs gain than other runs where the items are of this origin"
-    return PrintedTable(
-        "Who wrote the items", columns, tuple(lines), 1, (note,), data=_origins_data(scored, rows)
-    )
-
-
-def _origins_data(scored: ScoredBoard, rows: Sequence[OriginRow]) -> DataTable:
-    lines: list[Line] = [
-        {
-            "origin": row.origin,
-            "items": row.n_items,
-            "family": row.family,
-            "runs": row.n_runs,
-            "advantage": row.advantage.value,
-            "low": row.advantage.interval.low,
-            "high": row.advantage.interval.high,
-            "n_topics": row.advantage.n_topics,
-        }
-        for row in rows
-    ]
-    return from_mappings(lines, provenance.scored_statements(scored))
+    return sheet("Who wrote the items", columns, rows, provenance.scored_statements(scored), comments=(note,))

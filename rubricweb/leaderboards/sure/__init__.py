@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 from django.urls import reverse
 from numpy.typing import NDArray
 
-from grading.formats.tables import DataTable, PrintedTable, TextCell, Value, from_mappings, number
+from grading.formats.tables import PrintedTable, Value
 from grading.statistics.agreement import ENOUGH_CELLS
 from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.statistics.rank_correlation import Coefficient
@@ -27,6 +27,7 @@ from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lo
 from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell, reference
+from rubricweb.leaderboards.sheets import plain_sheet
 from rubricweb.plots import Fact
 
 ENOUGH_RUNS = 6
@@ -290,8 +291,9 @@ class Evidence:
         """Return the same board by another grader."""
         return scored_board(replace(self.spec, config=config))
 
-    def data(self, lines: Sequence[Mapping[str, Value]], *stated: tuple[str, str]) -> DataTable:
-        return from_mappings(lines, [*provenance.scored_statements(self.scored), *stated])
+    def stated(self, *further: tuple[str, str]) -> list[tuple[str, str]]:
+        """Return what the files of its tables state."""
+        return [*provenance.scored_statements(self.scored), *further]
 
     @property
     def runs_fact(self) -> Fact:
@@ -345,11 +347,10 @@ def _pairs(pairs: Sequence[AssessorPair], stated: list[tuple[str, str]]) -> Prin
         values = [None] * len(AGREEMENT_SHARES) if pair.is_too_few else list(numbers)
         lines.append({"assessor": pair.first, "with": pair.second, "cells": pair.cells})
         lines[-1] |= dict(zip(AGREEMENT_SHARES, values, strict=True))
-    rows = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
+    title = "Assessors with each other and the grader"
     heads = ("Assessor", "With", "Pairs", "Same rating", "Kappa", "Weighted", "From", "To")
     notes = ("a dash: too few pairs; From and To: 95 % interval of the weighted kappa, over topics",)
-    data = from_mappings(lines, stated)
-    return PrintedTable("Assessors with each other and the grader", heads, rows, 2, notes, data=data)
+    return plain_sheet(title, heads, lines, stated, n_labels=2, comments=notes)
 
 
 def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str]]) -> PrintedTable:
@@ -359,6 +360,5 @@ def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str
         for row in rows:
             same, alpha = (None, None) if row.is_too_few else (row.same, row.alpha)
             lines.append({"of": kind, "name": row.name, "cells": row.cells, "same": same, "alpha": alpha})
-    cells = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
     heads = ("Of", "Name", "Pairs", "Same rating", "Alpha")
-    return PrintedTable("Assessors by topic and item", heads, cells, 2, data=from_mappings(lines, stated))
+    return plain_sheet("Assessors by topic and item", heads, lines, stated, n_labels=2)

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from django import forms
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -25,7 +25,7 @@ from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.core.forms import choice_field, offer_choices
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_id
+from rubricweb.core.http import HtmxRequest, download, form_response, page_or_part, parse_id
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT, shipped_boards
@@ -153,7 +153,7 @@ class OfficialForm(forms.Form):
 
 
 @require_safe
-def sure(request: HtmxRequest, slug: str) -> HttpResponse:
+def sure(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """Show a board in five pictures, as the address says; its `form` names a file of the page."""
     collection = access.collection_for(request.user, slug)
     form = SureForm(request.GET, collection=collection)
@@ -211,7 +211,7 @@ def _choice(form: SureForm, evidence: Evidence) -> Choice:
     return Choice(evidence, form.patterns, form.cleaned_data["depth"])
 
 
-def _file(request: HtmxRequest, form: SureForm, name: str) -> HttpResponse:
+def _file(request: HtmxRequest, form: SureForm, name: str) -> HttpResponseBase:
     """Return a picture or a table as a file: NAME.tsv, .tex, .svg or .json, or all.zip."""
     evidence, (stem, _, kind) = form.evidence(query_of(form)), name.partition(".")
     if name == "all.zip":
@@ -226,9 +226,7 @@ def _file(request: HtmxRequest, form: SureForm, name: str) -> HttpResponse:
         content, content_type = "\n".join([*lines, ""]).encode(), f"{TYPES[kind]}; charset=utf-8"
     else:
         raise Http404(f"no file {name} of this page")
-    response = HttpResponse(content, content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="{form.collection.slug}-{stem}.{kind}"'
-    return response
+    return download(content, name=f"{form.collection.slug}-{stem}.{kind}", content_type=content_type)
 
 
 def _sheet(request: HtmxRequest, form: SureForm, evidence: Evidence, name: str) -> PrintedTable | None:

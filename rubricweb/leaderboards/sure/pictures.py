@@ -26,6 +26,7 @@ from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.selectors import of_judgments
 from rubricweb.leaderboards.influence import InfluenceRow, item_influences, item_texts, items_table
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
+from rubricweb.leaderboards.sheets import SheetColumn, plain_sheet, sheet
 from rubricweb.leaderboards.sure import KENDALL, Evidence, interval_facts
 from rubricweb.plots import Fact, Picture, Point, scatter
 from rubricweb.plots.cells import Bars, Frame, Level, confusion, levels, tornado
@@ -89,26 +90,25 @@ def _order_sheet(evidence: Evidence, tags: Sequence[str], other: Reference) -> P
         for values in (evidence.scored.merit_by_run, other.values)
     ]
     address = dict(zip(pages.run_tags, pages.run_pks, strict=True))
-    lines: list[dict[str, Value]] = [
-        {
-            "run_tag": tag,
-            "grader": by_run[tag],
-            "people": other.values[tag],
-            "rank": ours,
-            "their_rank": theirs,
-        }
-        for tag, ours, theirs in zip(tags, *places, strict=True)
+    columns: list[SheetColumn[tuple[str, Value, Value]]] = [
+        SheetColumn(
+            "Run",
+            "run_tag",
+            lambda row: row[0],
+            lambda row: TextCell(row[0], href=evidence.run_page(address[row[0]])),
+        ),
+        SheetColumn("Grader", "grader", lambda row: by_run[row[0]]),
+        SheetColumn("People", "people", lambda row: other.values[row[0]]),
+        SheetColumn("Rank", "rank", lambda row: row[1]),
+        SheetColumn("Their rank", "their_rank", lambda row: row[2]),
     ]
-    cells = [
-        (
-            TextCell(str(line["run_tag"]), href=evidence.run_page(address[str(line["run_tag"])])),
-            *(TextCell(number(line[name])) for name in ("grader", "people", "rank", "their_rank")),
-        )
-        for line in lines
-    ]
-    heads = ("Run", "Grader", "People", "Rank", "Their rank")
-    data = evidence.data(lines, ("compared with", other.label))
-    return PrintedTable("Runs by grader and people", heads, tuple(cells), 1, (other.label,), data=data)
+    return sheet(
+        "Runs by grader and people",
+        columns,
+        list(zip(tags, *places, strict=True)),
+        evidence.stated(("compared with", other.label)),
+        comments=(other.label,),
+    )
 
 
 def judged(evidence: Evidence) -> Picture:
@@ -135,8 +135,8 @@ def judged(evidence: Evidence) -> Picture:
     kappa, spread = agreement.kappa(low, relevant), agreement.interval(low, relevant)
     facts = [Fact("n", f"{n:,} passages"), Fact("right: judged", f"{relevant} or more")]
     facts += [Fact(agreement_tables.SIGN, f"{kappa:z.2f}")] if kappa is not None else []
-    sheet = agreement_tables.graded(agreement, min_relevant=relevant)
-    return Picture("judged", title, subtitle, plot, (*facts, *interval_facts(spread)), sheet)
+    table = agreement_tables.graded(agreement, min_relevant=relevant)
+    return Picture("judged", title, subtitle, plot, (*facts, *interval_facts(spread)), table)
 
 
 def confirmed(evidence: Evidence) -> Picture:
@@ -175,12 +175,14 @@ def confirmed(evidence: Evidence) -> Picture:
         share = covered / cells if cells else None
         rows.append({"grade": grade, "cells": cells, "covered": covered, "share": share})
         rows[-1] |= {"low": ends.low, "high": ends.high}
-    lines = [tuple(TextCell(number(value)) for value in row.values()) for row in rows]
-    data = evidence.data(rows, ("sample", "pairs drawn at random"), ("intervals", "95 %, Wilson"))
-    heads = ("Grade", "Pairs", "Covered", "Share", "From", "To")
-    sheet = PrintedTable("Pairs that people call covered, by grade", heads, tuple(lines), 1, data=data)
+    table = plain_sheet(
+        "Pairs that people call covered, by grade",
+        ("Grade", "Pairs", "Covered", "Share", "From", "To"),
+        rows,
+        evidence.stated(("sample", "pairs drawn at random"), ("intervals", "95 %, Wilson")),
+    )
     facts = (Fact("n", f"{n:,} pairs, drawn at random"), Fact("bars:", "95 %"))
-    return Picture(name, title, subtitle, levels(marks, frame, name=name, sentence=title), facts, sheet)
+    return Picture(name, title, subtitle, levels(marks, frame, name=name, sentence=title), facts, table)
 
 
 def _by_grade(drawn: RatedSample, low: int, top: int) -> list[tuple[int, int, int]]:
@@ -242,14 +244,14 @@ def items(evidence: Evidence) -> Picture:
         plot = tornado(bars, name="items", sentence=title, heads=("loses most", "gains most"))
     secret = secret_wordings(topic.topic_id for topic in scored.base.pool.topics)
     public = {place: text for place, text in texts.items() if place not in secret}
-    sheet = items_table(scored, rows, texts, public, grids.__getitem__)
+    table = items_table(scored, rows, texts, public, grids.__getitem__)
     counted = f"{len(rows):,} items" + (f", the {len(bars)} largest" if len(bars) < len(rows) else "")
     facts = (
         Fact("n", counted),
         Fact("largest move in rank", str(move)),
         Fact("items that move a run beyond chance", f"{n_beyond:,}"),
     )
-    return Picture("items", title, subtitle, plot, facts, sheet)
+    return Picture("items", title, subtitle, plot, facts, table)
 
 
 def _label(row: InfluenceRow, text: str) -> str:
@@ -335,10 +337,12 @@ def _threshold_sheet(
     for grade, cell in zip(grades, cells, strict=True):
         ends = cell.interval(KENDALL)
         lines.append({"min_grade": grade, "kendall": cell.value(KENDALL), "low": ends.low, "high": ends.high})
-    rows = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
-    data = evidence.data(lines, ("compared with", evidence.other.label if evidence.other else ""))
-    heads = ("Threshold", f"Kendall's {findings.TAU}", "From", "To")
-    return PrintedTable("Agreement of the order, by threshold", heads, rows, 1, data=data)
+    return plain_sheet(
+        "Agreement of the order, by threshold",
+        ("Threshold", f"Kendall's {findings.TAU}", "From", "To"),
+        lines,
+        evidence.stated(("compared with", evidence.other.label if evidence.other else "")),
+    )
 
 
 PICTURES: dict[str, Callable[[Evidence], Picture]] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
-from grading.formats.tables import PrintedTable, TextCell, from_mappings, number
+from grading.formats.tables import PrintedTable, Value
 from grading.measures import registry
 from grading.statistics.diagnostics import families
 from grading.statistics.rank_correlation import Coefficient
@@ -19,6 +19,7 @@ from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.lookup import parse_measures
 from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.influence import Texts, duplicates, pool
+from rubricweb.leaderboards.sheets import plain_sheet
 from rubricweb.leaderboards.sure import Evidence
 
 MIN_GRADES = (3, 4, 5)
@@ -161,10 +162,11 @@ def grades(choice: Choice) -> PrintedTable:
         for grade in range(6):
             counts[grade] += int((ratings == grade).sum())
     n = sum(counts)
-    lines = [{"grade": grade, "cells": c, "share": c / n if n else None} for grade, c in enumerate(counts)]
-    rows = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
-    data = from_mappings(lines, provenance.scored_statements(choice.evidence.scored))
-    return PrintedTable("Grades", ("Grade", "Pairs", "Share"), rows, 1, data=data)
+    lines: list[dict[str, Value]] = [
+        {"grade": grade, "cells": c, "share": c / n if n else None} for grade, c in enumerate(counts)
+    ]
+    stated = provenance.scored_statements(choice.evidence.scored)
+    return plain_sheet("Grades", ("Grade", "Pairs", "Share"), lines, stated)
 
 
 def _public(choice: Choice, texts: Texts) -> Texts:

@@ -18,14 +18,12 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import topic_ratings, visibility
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import GraderForm, Rater, covered_from, select_at_once
 from rubricweb.review.selectors.window import NO_RANK, ranks
-
-CACHED_TOPICS = 8_000
 
 
 class RelevanceSource(StrEnum):

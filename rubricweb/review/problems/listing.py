@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from grading.item_lint import LintMark, coverage_marks, word_marks
 from grading.statistics import influence
+from grading.types import MISSING
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.models import Topic
+from rubricweb.corpus.models import Subtopic, Topic
 from rubricweb.editor.what_if import BoardInputs, board_inputs
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, fresh_scores, item_scores
 from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
 from rubricweb.review.models import Flag, FlagEvent
 from rubricweb.review.problems import (
+    EvidenceItem,
     EvidenceQuery,
     NearPair,
     Suspect,
@@ -28,7 +31,6 @@ from rubricweb.review.problems import (
     uncovered_of,
 )
 from rubricweb.review.problems.copies import PooledGroup
-from rubricweb.review.problems.weak import WeakItem, weak_items
 
 
 class ProblemKind(StrEnum):
@@ -53,6 +55,17 @@ FLAG_KINDS = {
 }
 """A problem that a person sets aside is a flag of this kind that is resolved with a reason."""
 SMALL = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class WeakItem:
+    """An item with what is wrong with it, each with its evidence."""
+
+    item: EvidenceItem
+    topic_id: int
+    marks: tuple[LintMark, ...]
+
+
 Finding = Suspect | WeakItem | UncoveredPassage | NearPair | PooledGroup
 
 
@@ -271,3 +284,25 @@ def _passage(problem: ListedProblem) -> int | None:
     if problem.kind in (ProblemKind.UNCOVERED, ProblemKind.COPIES):
         return int(problem.key.rpartition("-")[2])
     return None
+
+
+def weak_items(bank: Bank, topics: Sequence[TopicEvidence]) -> list[WeakItem]:
+    """Return the marked items in their order. Grades that the reader must not see yet count as missing."""
+    topic_ids = [topic.pool.topic_id for topic in topics]
+    texts = dict(bank.collection.topics.filter(pk__in=topic_ids).values_list("pk", "text"))
+    named = Subtopic.objects.filter(topic__in=topic_ids).values_list("topic_id", "facet_id", "text")
+    subtopics = {(topic_id, facet_id): text for topic_id, facet_id, text in named}
+    facets = dict(bank.items.filter(topic__in=topic_ids).exclude(facet_id="").values_list("pk", "facet_id"))
+    weak: list[WeakItem] = []
+    for topic in topics:
+        topic_id = topic.pool.topic_id
+        ratings = np.where(topic.hidden[:, np.newaxis], MISSING, topic.ratings).astype(np.int8)
+        for column, item in enumerate(topic.items):
+            about = [texts[topic_id], subtopics.get((topic_id, facets.get(item.pk, "")), "")]
+            marks = [
+                *word_marks(item.text, item.kind, about),
+                *coverage_marks(ratings[:, column], min_grade=int(topic.min_grades[column])),
+            ]
+            if marks:
+                weak.append(WeakItem(item, topic_id, tuple(marks)))
+    return weak

@@ -31,8 +31,7 @@ from rubricweb.review.problems import (
     suspects,
     uncovered_of,
 )
-from rubricweb.review.problems.listing import ProblemKind
-from rubricweb.review.problems.weak import weak_items
+from rubricweb.review.problems.listing import ProblemKind, weak_items
 
 PASSAGES = 20
 """How many of the passages that cover a misleading item are listed."""

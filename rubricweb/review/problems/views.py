@@ -109,7 +109,7 @@ def _context(
         "number": None if place is None else place + 1,
         **_neighbours(kept, place),
         "search": search,
-        "attempt": duplicates.last_attempt(collection),
+        "attempt": collection.duplicate_searches.order_by("-pk").first(),
         "search_form": ProblemSearchForm(),
         "groups": copies.totals(groups),
         "reason": SetAsideForm(),
@@ -152,7 +152,7 @@ def _ended(request: HtmxRequest, bank: Bank) -> HttpResponse:
     subject = opened.subject_of(request.user, bank, key)
     place = reverse("review:problems", args=[bank.collection.slug])
     address["problem"] = key
-    refusal = do(request, bank, subject, undo_at=f"{place}?{address.urlencode()}")
+    refusal = Solution(request, bank, subject, undo_at=f"{place}?{address.urlencode()}").do()
     if refusal is not None:
         context = _context(request.user, bank.collection, address, request.POST)
         context |= refusal.context
@@ -193,204 +193,200 @@ class Refusal:
     status: int = 422
 
 
-Deed = Callable[[HtmxRequest, Bank, Subject, str], Refusal | None]
+UNFIT = Refusal({"refusal": "Say what to do with it."})
+UNSEEN = Refusal({"refusal": "Say which version of the item you saw."})
 
 
-def do(request: HtmxRequest, bank: Bank, subject: Subject, *, undo_at: str) -> Refusal | None:
-    """Do what the form's button says; return why not, or None."""
-    name = "rewording" if "rewording" in request.POST else request.POST.get("deed", "")
-    deed = DEEDS.get(name, _unfit)
-    return deed(request, bank, subject, undo_at)
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What somebody does to solve an opened problem; `undo_at` is the page that takes it back."""
+
+    request: HtmxRequest
+    bank: Bank
+    subject: Subject
+    undo_at: str
+
+    def do(self) -> Refusal | None:
+        """Do what the form's button says; return why not, or None."""
+        name = "rewording" if "rewording" in self.request.POST else self.request.POST.get("deed", "")
+        return DEEDS[name](self) if name in DEEDS else UNFIT
+
+    def editable(self) -> Item:
+        """Return the item to change: the subject's, or the one that the form of a passage names."""
+        named = self.request.POST.get("item")
+        pk = parse_id(named) if isinstance(self.subject, APassage) else self.subject.item.pk
+        return item_for_editor(self.request.user, self.bank.pk, pk)
+
+    def require_editor(self) -> None:
+        bank_topic_for_editor(self.request.user, self.bank.pk, self.subject.topic.pk)
+
+    def about(self) -> FlagSubject:
+        """Return what a flag about the problem is about."""
+        if isinstance(self.subject, APassage):
+            return FlagSubject(self.bank, self.subject.topic, passage=self.subject.passage)
+        return FlagSubject(self.bank, self.subject.topic, item=self.subject.item)
+
+    def offer_undo(self, message: str, **fields: object) -> None:
+        problem = self.request.POST["problem"]
+        offer_undo_on_page(self.request, message, self.undo_at, problem=problem, **fields)
+
+    def reword(self) -> Refusal | None:
+        item = self.editable()
+        form = item_forms.wording_form(item, posted=self.request.POST)
+        if not form.is_valid():
+            return Refusal({"item_form": form})
+        mine, before = form.cleaned_data["text"], item.revision.text
+        try:
+            actions.revise_item(item, text=mine, seen=form.cleaned_data["seen"], by=self.request.user)
+        except Conflict as conflict:
+            both = {
+                "item_form": item_forms.wording_form(conflict.item, text=mine),
+                "mine": mine,
+                "item": conflict.item,
+            }
+            return Refusal(both | {"theirs": selectors.last_change(item)}, 409)
+        except BankError as refusal:
+            form.add_error("text", str(refusal))
+            return Refusal({"item_form": form})
+        self.offer_undo(f"{_kind(item)} reworded.", deed="reword", seen=item.version, text=before)
+        return None
+
+    def retire(self) -> Refusal | None:
+        return self._decided(actions.retire_item, "retired", undo="restore")
+
+    def restore(self) -> Refusal | None:
+        return self._decided(actions.restore_item, "restored", undo="retire")
+
+    def _decided(self, change: Callable[..., Item], verb: str, *, undo: str) -> Refusal | None:
+        item = self.editable()
+        form = item_forms.SeenForm(self.request.POST)
+        if not form.is_valid():
+            return UNSEEN
+        try:
+            change(item, seen=form.cleaned_data["seen"], by=self.request.user)
+        except Conflict as conflict:
+            changed = {
+                "refusal": conflict,
+                "changed": selectors.last_change(conflict.item),
+                "item": conflict.item,
+            }
+            return Refusal(changed, 409)
+        except BankError as refusal:
+            return Refusal({"refusal": refusal})
+        self.offer_undo(f"{_kind(item)} {verb}.", deed=undo, seen=item.version)
+        return None
+
+    def merge(self) -> Refusal | None:
+        """Retire the second of a pair as the first one's duplicate."""
+        roles.require(self.request.user, self.bank.collection, roles.TO_EDIT_BANK)
+        if not isinstance(self.subject, APair):
+            return UNFIT
+        keep, duplicate, form = self.subject.keep, self.subject.item, item_forms.SeenForm(self.request.POST)
+        if not form.is_valid():
+            return UNSEEN
+        try:
+            actions.merge_items(keep, duplicate, seen=form.cleaned_data["seen"], by=self.request.user)
+        except BankError as refusal:
+            return Refusal({"refusal": refusal}, 409 if isinstance(refusal, Conflict) else 422)
+        self.offer_undo("Merged: the second is retired.", deed="restore", seen=duplicate.version)
+        return None
+
+    def add(self) -> Refusal | None:
+        """Add the item that is written from a passage, or reword one."""
+        self.require_editor()
+        if not isinstance(self.subject, APassage):
+            return UNFIT
+        topic, passage = self.subject.topic, self.subject.passage
+        form = draft_form(topic, passage, data=self.request.POST)
+        rewords = named_item(self.bank, topic, form["item"].value())
+        if not form.is_valid():
+            return Refusal({"item_form": form, "rewords": rewords})
+        cleaned = form.cleaned_data
+        change = {"text": cleaned["text"], "origin": cleaned["spans"], "by": self.request.user}
+        try:
+            if not cleaned["item"]:
+                kind = ItemKind(cleaned["kind"])
+                item = actions.add_item(self.bank, topic, kind=kind, facet_id=cleaned["facet_id"], **change)
+                self.offer_undo(f"{_kind(item)} added.", deed="retire", item=item.pk, seen=item.version)
+                return None
+            if rewords is None:
+                raise BankError("That item has been retired. Write a new one, or choose another.")
+            before = rewords.revision.text
+            actions.revise_item(rewords, seen=cleaned["seen"] or 0, **change)
+        except Conflict as conflict:
+            return self._reworded_meanwhile(self.subject, conflict.item, cleaned["text"])
+        except BankError as refusal:
+            form.add_error("text", str(refusal))
+            return Refusal({"item_form": form, "rewords": rewords})
+        fields = {"item": rewords.pk, "seen": rewords.version, "text": before}
+        self.offer_undo(f"{_kind(rewords)} reworded.", deed="reword", **fields)
+        return None
+
+    def _reworded_meanwhile(self, subject: APassage, item: Item, text: str) -> Refusal:
+        """Return the form again with both wordings: the item's present one, and the refused `text`."""
+        initial = rewording(item, self.request.POST.get("spans", ""), mine=text)
+        form = draft_form(subject.topic, subject.passage, initial=initial)
+        both = {"theirs": selectors.last_change(item), "mine": text, "item": item}
+        return Refusal(both | {"item_form": form, "rewords": item}, 409)
+
+    def rewording(self) -> Refusal | None:
+        """Take an item of the topic into the form, or go back to a new one; nothing is saved."""
+        self.require_editor()
+        if not isinstance(self.subject, APassage):
+            return UNFIT
+        typed, passage = self.request.POST, self.subject.passage
+        item = named_item(self.bank, self.subject.topic, typed.get("rewording", ""))
+        kept = {name: typed.get(name, "") for name in ("spans", "kind", "facet_id", "text")}
+        initial = rewording(item, typed.get("spans", "")) if item else kept
+        form = draft_form(self.subject.topic, passage, initial=initial)
+        if item:
+            form.fields["text"].widget.attrs["autofocus"] = True
+        return Refusal({"item_form": form, "rewords": item}, 200)
+
+    def set_aside(self) -> Refusal | None:
+        """Keep a person's word that it is no problem, as a flag that is resolved with a reason."""
+        self.require_editor()
+        form = SetAsideForm(self.request.POST)
+        if not form.is_valid():
+            return Refusal({"reason": form})
+        reason = form.cleaned_data["reason"]
+        if isinstance(self.subject, APair):
+            reason = reason_of_pair(str(self.subject.keep), reason)
+        about, kind = self.about(), FLAG_KINDS[self.subject.kind]
+        own = flags.open_flag(about, kind=kind, by=self.request.user)
+        same = Flag.objects.about(self.bank, about.topic, about.item, about.passage).open().filter(kind=kind)
+        for flag in same.select_related("bank__collection"):
+            flags.resolve(flag, seen=flag.version, by=self.request.user, text=reason)
+        self.offer_undo("Set aside.", deed="reopen", flag=own.pk)
+        return None
+
+    def reopen(self) -> Refusal | None:
+        """List a problem again that was set aside."""
+        self.require_editor()
+        about = self.about()
+        flags_about = Flag.objects.about(self.bank, about.topic, about.item, about.passage)
+        flag = (
+            flags_about.filter(pk=parse_id(self.request.POST.get("flag")))
+            .select_related("bank__collection")
+            .first()
+        )
+        if flag is None or flag.is_open:
+            return Refusal({"refusal": "Nobody set it aside."})
+        flag = flags.reopen(flag, seen=flag.version, by=self.request.user)
+        flags.resolve(flag, seen=flag.version, by=self.request.user)
+        return None
 
 
-def _unfit(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    return Refusal({"refusal": "Say what to do with it."})
-
-
-def _reword(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    item = _editable(request, bank, subject)
-    form = item_forms.wording_form(item, posted=request.POST)
-    if not form.is_valid():
-        return Refusal({"item_form": form})
-    mine, before = form.cleaned_data["text"], item.revision.text
-    try:
-        actions.revise_item(item, text=mine, seen=form.cleaned_data["seen"], by=request.user)
-    except Conflict as conflict:
-        both = {
-            "item_form": item_forms.wording_form(conflict.item, text=mine),
-            "mine": mine,
-            "item": conflict.item,
-        }
-        return Refusal(both | {"theirs": selectors.last_change(item)}, 409)
-    except BankError as refusal:
-        form.add_error("text", str(refusal))
-        return Refusal({"item_form": form})
-    _offer(request, f"{_kind(item)} reworded.", undo_at, deed="reword", seen=item.version, text=before)
-    return None
-
-
-def _retire(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    item = _editable(request, bank, subject)
-    return _decided(request, item, actions.retire_item, ("retired", "restore"), undo_at)
-
-
-def _restore(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    item = _editable(request, bank, subject)
-    return _decided(request, item, actions.restore_item, ("restored", "retire"), undo_at)
-
-
-def _decided(
-    request: HtmxRequest, item: Item, change: Callable[..., Item], verbs: tuple[str, str], undo_at: str
-) -> Refusal | None:
-    form = item_forms.SeenForm(request.POST)
-    if not form.is_valid():
-        return Refusal({"refusal": "Say which version of the item you saw."})
-    try:
-        change(item, seen=form.cleaned_data["seen"], by=request.user)
-    except Conflict as conflict:
-        changed = {
-            "refusal": conflict,
-            "changed": selectors.last_change(conflict.item),
-            "item": conflict.item,
-        }
-        return Refusal(changed, 409)
-    except BankError as refusal:
-        return Refusal({"refusal": refusal})
-    _offer(request, f"{_kind(item)} {verbs[0]}.", undo_at, deed=verbs[1], seen=item.version)
-    return None
-
-
-def _merge(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    """Retire the second of a pair as the first one's duplicate."""
-    roles.require(request.user, bank.collection, roles.TO_EDIT_BANK)
-    if not isinstance(subject, APair):
-        return _unfit(request, bank, subject, undo_at)
-    keep, duplicate, form = subject.keep, subject.item, item_forms.SeenForm(request.POST)
-    if not form.is_valid():
-        return Refusal({"refusal": "Say which version of the item you saw."})
-    try:
-        actions.merge_items(keep, duplicate, seen=form.cleaned_data["seen"], by=request.user)
-    except BankError as refusal:
-        return Refusal({"refusal": refusal}, 409 if isinstance(refusal, Conflict) else 422)
-    _offer(request, "Merged: the second is retired.", undo_at, deed="restore", seen=duplicate.version)
-    return None
-
-
-def _add(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    """Add the item that is written from a passage, or reword one."""
-    bank_topic_for_editor(request.user, bank.pk, subject.topic.pk)
-    if not isinstance(subject, APassage):
-        return _unfit(request, bank, subject, undo_at)
-    topic, passage = subject.topic, subject.passage
-    form = draft_form(topic, passage, data=request.POST)
-    rewords = named_item(bank, topic, form["item"].value())
-    if not form.is_valid():
-        return Refusal({"item_form": form, "rewords": rewords})
-    cleaned = form.cleaned_data
-    change = {"text": cleaned["text"], "origin": cleaned["spans"], "by": request.user}
-    try:
-        if not cleaned["item"]:
-            kind = ItemKind(cleaned["kind"])
-            item = actions.add_item(bank, topic, kind=kind, facet_id=cleaned["facet_id"], **change)
-            _offer(request, f"{_kind(item)} added.", undo_at, deed="retire", item=item.pk, seen=item.version)
-            return None
-        if rewords is None:
-            raise BankError("That item has been retired. Write a new one, or choose another.")
-        before = rewords.revision.text
-        actions.revise_item(rewords, seen=cleaned["seen"] or 0, **change)
-    except Conflict as conflict:
-        return _reworded_meanwhile(request, subject, conflict.item, cleaned["text"])
-    except BankError as refusal:
-        form.add_error("text", str(refusal))
-        return Refusal({"item_form": form, "rewords": rewords})
-    fields = {"item": rewords.pk, "seen": rewords.version, "text": before}
-    _offer(request, f"{_kind(rewords)} reworded.", undo_at, deed="reword", **fields)
-    return None
-
-
-def _reworded_meanwhile(request: HtmxRequest, subject: APassage, item: Item, text: str) -> Refusal:
-    """Return the form again with both wordings: the item's present one, and the refused `text`."""
-    initial = rewording(item, request.POST.get("spans", ""), mine=text)
-    form = draft_form(subject.topic, subject.passage, initial=initial)
-    both = {"theirs": selectors.last_change(item), "mine": text, "item": item}
-    return Refusal(both | {"item_form": form, "rewords": item}, 409)
-
-
-def _rewording(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    """Take an item of the topic into the form, or go back to a new one; nothing is saved."""
-    bank_topic_for_editor(request.user, bank.pk, subject.topic.pk)
-    if not isinstance(subject, APassage):
-        return _unfit(request, bank, subject, undo_at)
-    typed, passage = request.POST, subject.passage
-    item = named_item(bank, subject.topic, typed.get("rewording", ""))
-    kept = {name: typed.get(name, "") for name in ("spans", "kind", "facet_id", "text")}
-    initial = rewording(item, typed.get("spans", "")) if item else kept
-    form = draft_form(subject.topic, passage, initial=initial)
-    if item:
-        form.fields["text"].widget.attrs["autofocus"] = True
-    return Refusal({"item_form": form, "rewords": item}, 200)
-
-
-def _set_aside(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    """Keep a person's word that it is no problem, as a flag that is resolved with a reason."""
-    bank_topic_for_editor(request.user, bank.pk, subject.topic.pk)
-    form = SetAsideForm(request.POST)
-    if not form.is_valid():
-        return Refusal({"reason": form})
-    reason = form.cleaned_data["reason"]
-    if isinstance(subject, APair):
-        reason = reason_of_pair(str(subject.keep), reason)
-    about, kind = _about(bank, subject), FLAG_KINDS[subject.kind]
-    own = flags.open_flag(about, kind=kind, by=request.user)
-    same = Flag.objects.about(bank, about.topic, about.item, about.passage).open().filter(kind=kind)
-    for flag in same.select_related("bank__collection"):
-        flags.resolve(flag, seen=flag.version, by=request.user, text=reason)
-    _offer(request, "Set aside.", undo_at, deed="reopen", flag=own.pk)
-    return None
-
-
-def _reopen(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
-    """List a problem again that was set aside."""
-    bank_topic_for_editor(request.user, bank.pk, subject.topic.pk)
-    about = _about(bank, subject)
-    flags_about = Flag.objects.about(bank, about.topic, about.item, about.passage)
-    flag = (
-        flags_about.filter(pk=parse_id(request.POST.get("flag"))).select_related("bank__collection").first()
-    )
-    if flag is None or flag.is_open:
-        return Refusal({"refusal": "Nobody set it aside."})
-    flag = flags.reopen(flag, seen=flag.version, by=request.user)
-    flags.resolve(flag, seen=flag.version, by=request.user)
-    return None
-
-
-DEEDS: dict[str, Deed] = {
-    "reword": _reword,
-    "retire": _retire,
-    "restore": _restore,
-    "merge": _merge,
-    "add": _add,
-    "rewording": _rewording,
-    "aside": _set_aside,
-    "reopen": _reopen,
+DEEDS: dict[str, Callable[[Solution], Refusal | None]] = {
+    "reword": Solution.reword,
+    "retire": Solution.retire,
+    "restore": Solution.restore,
+    "merge": Solution.merge,
+    "add": Solution.add,
+    "rewording": Solution.rewording,
+    "aside": Solution.set_aside,
+    "reopen": Solution.reopen,
 }
-
-
-def _about(bank: Bank, subject: Subject) -> FlagSubject:
-    """Return what a flag about the problem is about."""
-    if isinstance(subject, APassage):
-        return FlagSubject(bank, subject.topic, passage=subject.passage)
-    return FlagSubject(bank, subject.topic, item=subject.item)
-
-
-def _editable(request: HtmxRequest, bank: Bank, subject: Subject) -> Item:
-    """Return the item to change: the subject's, or the one that the form of a passage names."""
-    pk = parse_id(request.POST.get("item")) if isinstance(subject, APassage) else subject.item.pk
-    return item_for_editor(request.user, bank.pk, pk)
-
-
-def _offer(request: HtmxRequest, message: str, undo_at: str, **fields: object) -> None:
-    offer_undo_on_page(request, message, undo_at, problem=request.POST["problem"], **fields)
 
 
 def _kind(item: Item) -> str:

@@ -328,7 +328,9 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     events = events.filter(by=reader) if hidden.ratings else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
-    outcomes = _outcomes_of(sheet, Source(query.source))
+    source = Source(query.source)
+    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
+    outcomes = sheet.by_people if by_people else sheet.graded
     sheet = replace(sheet, ratings=without_contradictions(outcomes), outcomes=outcomes)
     mine = now.get(reader.pk)
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
@@ -383,8 +385,3 @@ def _sheet(
 
 def _single(value: int) -> Ratings:
     return np.full((1, 1), value, dtype=np.int8)
-
-
-def _outcomes_of(sheet: CheckedSheet, source: Source) -> Ratings:
-    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
-    return sheet.by_people if by_people else sheet.graded

@@ -15,7 +15,7 @@ from grading.types import MAX_RATING, MISSING, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
-from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool, collection_pool
 from rubricweb.grades import human_ratings, raters, visibility
 from rubricweb.grades.human_matrices import corrected, drawn_mask, human_matrices, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
@@ -32,7 +32,6 @@ from rubricweb.grades.topic_ratings import (
 from rubricweb.review.selectors import Layers, checked_of, people_by_kind, people_of
 
 Keys = NDArray[np.uint64]
-CACHED_TOPICS = 4_000
 LEVEL = 0.95
 """The confidence level of intervals."""
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))

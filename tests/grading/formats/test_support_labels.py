@@ -9,11 +9,11 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats import registry
-from grading.formats.support_judgments import read_judged_places
 from grading.formats.support_labels import (
     AnswerLabels,
     SentenceLabels,
     labelled_json,
+    read_judged_places,
     read_labelled_answers,
     write_labelled_answers,
 )

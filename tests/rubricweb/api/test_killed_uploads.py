@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,6 +59,7 @@ def upload(place, dies, late):
     rows = {"imports": Import.objects.count(), "submissions": Submission.objects.count()}
     return [answer.status_code, answer.get("Retry-After"), answer.json().get("id"), rows]
 
+print("loaded", flush=True)
 for line in sys.stdin:
     reader, writer = os.pipe()
     if child := os.fork():
@@ -80,7 +82,7 @@ class Machine:
     """A web process after the other on one database."""
 
     def __init__(self, folder: Path) -> None:
-        copy_sqlite(folder / "rubricweb.sqlite3")
+        self.folder = folder
         environment = os.environ | {
             "RUBRIC_DATA_DIR": str(folder),
             "DATABASE_URL": f"sqlite:///{folder}/rubricweb.sqlite3",
@@ -88,6 +90,13 @@ class Machine:
         }
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.parent = subprocess.Popen([sys.executable, "-c", PROCESS], cwd=ROOT, env=environment, **pipes)
+        assert self.parent.stdout.readline() == "loaded\n"
+
+    def begin(self) -> None:
+        """Leave no data but an empty database."""
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+        copy_sqlite(self.folder / "rubricweb.sqlite3")
 
     def upload(self, what: str, *, dies: str = "nowhere", late: bool = False) -> tuple[int, str]:
         """Return how the process ended, and what it was answered."""
@@ -97,12 +106,18 @@ class Machine:
         return code, answer
 
 
-@pytest.fixture
-def machine(tmp_path):
-    machine = Machine(tmp_path)
+@pytest.fixture(scope="module")
+def running_machine(tmp_path_factory):
+    machine = Machine(tmp_path_factory.mktemp("machine"))
     with machine.parent:
         yield machine
         machine.parent.stdin.close()
+
+
+@pytest.fixture
+def machine(running_machine):
+    running_machine.begin()
+    return running_machine
 
 
 def answered(ended: tuple[int, str]) -> list[object]:

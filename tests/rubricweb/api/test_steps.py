@@ -11,7 +11,7 @@ from grading.graders import openai_client
 from rubricweb.arena.models import FreshAnswer, Question
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Run
-from rubricweb.jobs import steering
+from rubricweb.jobs import limits
 from rubricweb.jobs.worker import work_on
 from rubricweb.systems.models import SystemChunk
 from tests.factories import PassageFactory, TopicFactory
@@ -47,7 +47,7 @@ def sea(collection, settings, tmp_path):
 
 @pytest.fixture
 def script(sea, owner, script_of, monkeypatch):
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: Writer())
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: Writer())
     client = script_of(owner)
 
     def post(path, body, **headers):

@@ -100,7 +100,7 @@ call_command("restore", sys.argv[1], slug="leaves", trust=True)
 
 def test_a_restore_that_is_killed_leaves_nothing_and_can_be_run_again(tmp_path):
     server = Server(tmp_path / "server")
-    server.does("upgrade")
+    copy_sqlite(server.folder / "rubricweb.sqlite3")
     environment = server.environment | {"DJANGO_SETTINGS_MODULE": "rubricweb.settings"}
     command = [sys.executable, "-c", KILLED, str(FIXTURE)]
     killed = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)

@@ -19,7 +19,7 @@ from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.prompts import Writer
 from rubricweb.corpus.pseudonyms import run_pseudonym
-from rubricweb.jobs import steering
+from rubricweb.jobs import limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.worker import work_on
 from tests.factories import PassageFactory, TopicFactory, ranked
@@ -59,7 +59,7 @@ def model(collection, monkeypatch):
     collection.grader_backend, collection.grader_llm = "openai_compatible", "repeats"
     collection.save()
     Repeats.calls = 0
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: Repeats())
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: Repeats())
 
 
 def asked(client, collection, **sent) -> Battle:

@@ -13,18 +13,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from rubricweb.arena import actions
+from rubricweb.arena.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.answers import counted_votes
 from rubricweb.arena.battles import least_certain
 from rubricweb.arena.board import vote_board
-from rubricweb.arena.judges import actions as judge_actions
-from rubricweb.arena.judges.actions import JudgeRequest, NothingToJudge
-from rubricweb.arena.judges.beside import beside_people
 from rubricweb.arena.judges.kind import price
+from rubricweb.arena.judges.views import beside_people
 from rubricweb.arena.judges.votes import judge_names, votes_of
 from rubricweb.arena.models import Arena, JudgedPair, JudgeJob
-from rubricweb.jobs import leases, steering
+from rubricweb.jobs import leases, limits, steering
+from rubricweb.jobs.limits import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from tests.rubricweb.arena.conftest import LAND, MOON, SUN, voted
 
@@ -63,7 +62,7 @@ class Oracle:
 def oracle(monkeypatch, settings):
     settings.PRICES = {"oracle": 1.0}
     model = Oracle()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: model)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: model)
     return model
 
 
@@ -71,7 +70,7 @@ ASKING = JudgeRequest("openai_compatible", "oracle", ALL)
 
 
 def started(collection, asking=ASKING, calls=100, dollars=1.0) -> JudgeJob:
-    return judge_actions.start(collection, asking, limits=Limits(calls, dollars), by=None)
+    return actions.start_judging(collection, asking, limits=Limits(calls, dollars), by=None)
 
 
 def worked(job: JudgeJob) -> JudgeJob:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rubricweb.banks import kind
+from rubricweb.jobs import limits
 from tests.factories import BankFactory, TopicFactory
 
 
@@ -41,7 +41,7 @@ def says(monkeypatch):
 
     def script(*replies: str | Exception) -> Scripted:
         llm = Scripted(*replies)
-        monkeypatch.setattr(kind, "text_model", lambda *_, **__: llm)
+        monkeypatch.setattr(limits, "text_model", lambda *_, **__: llm)
         return llm
 
     return script

@@ -20,10 +20,10 @@ from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.kind import JOBS, LISTING
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
-from rubricweb.jobs import leases, steering
+from rubricweb.jobs import leases, limits, steering
+from rubricweb.jobs.limits import Limits, change_limits
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from tests.factories import TopicFactory
 from tests.grading.servers.http import Reply, serving
@@ -51,7 +51,7 @@ def writer(monkeypatch):
 
     def script(*replies: str | Exception) -> Scripted:
         llm = Scripted(*replies)
-        monkeypatch.setattr(steering, "text_model", lambda *_, **__: llm)
+        monkeypatch.setattr(limits, "text_model", lambda *_, **__: llm)
         return llm
 
     return script
@@ -136,7 +136,7 @@ def test_a_job_pauses_at_its_limit_and_goes_on_with_another(bank, places, writer
     assert (job.state, job.calls) == (Job.State.PAUSED, 2)
     assert job.pause_reason == "It has asked the model 2 times, as often as it may."
     assert len(waiting(bank)) == 2
-    steering.change_limits(job, Limits(9), by=None)
+    change_limits(job, Limits(9), by=None)
     job = work(job)
     assert (job.state, job.calls, len(waiting(bank))) == (Job.State.DONE, 3, 3)
 

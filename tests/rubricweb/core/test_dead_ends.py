@@ -9,7 +9,7 @@ from tests.rubricweb.walking import Walk
 from tests.rubricweb.worlds import blind_campaign, parameters, world
 from tests.worked import judge, worked
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 ROLES = ["owner", "developer", "assessor", "viewer"]
 
 

@@ -15,7 +15,7 @@ from tests.rubricweb.forms import Form, forms_of
 from tests.rubricweb.walking import Walk, is_page
 from tests.worked import worked
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 REFUSED = "-1"
 """A number that no field takes which has a least one."""
 

@@ -70,7 +70,7 @@ def stored(table: str, column: str) -> str:
 def test_every_secret_of_the_settings_is_known_here() -> None:
     tree = ast.parse((ROOT / "rubricweb" / "settings.py").read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    checked = {call.args[0].value for call in calls if ast.unparse(call.func) == "production.secret"}
+    checked = {call.args[0].value for call in calls if ast.unparse(call.func) == "environment.secret"}
     assert checked == set(SET)
     read = {
         call.args[0].value

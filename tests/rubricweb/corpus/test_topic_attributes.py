@@ -12,10 +12,9 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus import attribute_jobs
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.prompts import Writer
-from rubricweb.jobs import steering
-from rubricweb.jobs.kept_replies import digest_of
+from rubricweb.jobs import limits
+from rubricweb.jobs.limits import Limits, change_limits, digest_of
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from tests import factories
 from tests.rubricweb.markup import markup
@@ -42,7 +41,7 @@ class Scorer:
 @pytest.fixture
 def scorer(monkeypatch):
     made = Scorer()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: made)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: made)
     return made
 
 
@@ -91,7 +90,7 @@ def test_a_limit_pauses_and_a_paid_reply_is_not_asked_again(collection, topics, 
     left = job.chunks.filter(state=AttributeChunk.State.QUEUED)
     digest = digest_of(question(topics["t2"].text))
     left.filter(topic=topics["t2"]).update(replies={digest: [json.dumps(dict.fromkeys(MEANINGS, 2))]})
-    job = work(steering.change_limits(job, Limits(2), by=owner))
+    job = work(change_limits(job, Limits(2), by=owner))
     assert (job.state, job.calls, len(scorer.asked)) == (Job.State.DONE, 2, 2)
     assert attribute_jobs.model_scores(fresh(topics["t2"]))["harmful"] == 2
 
@@ -120,6 +119,13 @@ def test_people_confirm_and_mend_and_the_source_stays(collection, topics, scorer
     assert "The model says 7." in opened
     assert 'value="set" selected' in opened
     assert client.post(to, {"ambiguity": "11"}).status_code == 422
+
+
+def test_pages_hear_of_each_scored_topic(collection, owner, topics, scorer, monkeypatch):
+    heard = []
+    monkeypatch.setattr(limits.events, "publish_on_commit", lambda *event: heard.append(event))
+    work(start(collection, owner))
+    assert heard.count((collection.channel, "progress")) >= len(topics)
 
 
 def test_the_page_prices_and_starts(collection, topics, scorer, owner, client_of, viewer):

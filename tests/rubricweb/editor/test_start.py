@@ -12,7 +12,7 @@ from rubricweb.banks.draft_jobs import live_job, seconds_a_place
 from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.editor.start import start_of
-from rubricweb.jobs import steering
+from rubricweb.jobs import limits
 from rubricweb.jobs.worker import work_on
 from tests.factories import BankFactory, ItemFactory, TopicFactory
 from tests.rubricweb.banks.conftest import Scripted
@@ -45,7 +45,7 @@ def begin(client, collection, **more):
 def work(monkeypatch):
     """`work(n)`: a worker does the first n chunks that wait, by a model that writes one question."""
     llm = Scripted('["Which pigment?"]')
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: llm)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: llm)
 
     def do(count: int = 99) -> None:
         for chunk in DraftChunk.objects.filter(state="queued").order_by("pk")[:count]:

@@ -7,7 +7,7 @@ import pytest
 from grading.formats.trec import qrels_lines
 from grading.graders import registry
 from grading.types import ItemKind
-from rubricweb.exports.selectors import qrels
+from rubricweb.exports.boards import qrels
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import chunks

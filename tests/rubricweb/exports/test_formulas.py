@@ -117,7 +117,7 @@ def test_tables_of_a_release_have_no_formulas(hostile, owner, django_capture_on_
 
 FOR_PROGRAMS = {
     "grading/formats/leaderboards.py": "formats of other tools",
-    "grading/formats/listings.py": "listings of the Workbench, of which exports/listings.py makes texts",
+    "grading/formats/listings.py": "listings of the Workbench, of which exports/workbench.py makes texts",
     "grading/formats/passages.py": "a format that is read back byte for byte",
     "grading/formats/topics.py": "a format that is read back byte for byte",
     "rubricweb/exports/support.py": "qrels, which programs read",

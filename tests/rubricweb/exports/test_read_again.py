@@ -13,7 +13,7 @@ from grading.formats import registry
 from grading.formats.ids import text_md5
 from grading.formats.topics import FORMATS as TOPIC_FORMATS
 from rubricweb.corpus.models import Response
-from rubricweb.exports.selectors import ONE_WAY
+from rubricweb.exports.files import ONE_WAY
 from rubricweb.imports.contents import TAKEN
 from rubricweb.releases.bundle import PARTS, write_release
 from rubricweb.releases.parts import ReleaseOptions, contents_of

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from grading.formats.graded import write_graded
 from rubricweb.core.models import AuditEntry
-from rubricweb.exports.graded import graded_lines
+from rubricweb.exports.workbench import graded_lines
 from rubricweb.graders.kept import stored
 from rubricweb.grades import replies, store
 from rubricweb.grades.configs import imported_config

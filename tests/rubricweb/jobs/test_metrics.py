@@ -19,7 +19,7 @@ from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Outcome,
 from rubricweb.grades import actions
 from rubricweb.grades.engine import chunks
 from rubricweb.jobs import worker
-from rubricweb.jobs.steering import tokens_of
+from rubricweb.jobs.limits import tokens_of
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.answering import asking

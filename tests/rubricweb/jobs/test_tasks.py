@@ -13,13 +13,13 @@ from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.prompts import as_options
 from grading.types import ItemKind
-from rubricweb.banks import drafting, kind
+from rubricweb.banks import drafting
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.core import events
 from rubricweb.graders import dry_runs
 from rubricweb.graders.models import DryRun
-from rubricweb.jobs import kinds, leases, queue, worker_state
+from rubricweb.jobs import kinds, leases, limits, queue, worker_state
 from rubricweb.jobs.leases import MAX_ATTEMPTS, LeaseLost, worker_name
 from rubricweb.jobs.models import Task
 from rubricweb.jobs.queue import WorkerBeat
@@ -71,7 +71,7 @@ def refusing(monkeypatch):
     def refuse(*model: object, **options: object) -> None:
         raise GraderUnavailable("the weights are not here")
 
-    monkeypatch.setattr(kind, "text_model", refuse)
+    monkeypatch.setattr(limits, "text_model", refuse)
     monkeypatch.setattr(dry_runs.chunks, "loaded_grader", refuse)
 
 
@@ -175,7 +175,7 @@ def test_a_worker_that_cannot_hands_it_over(task, refusing, monkeypatch, django_
 def test_a_worker_that_failed_lately_does_not_load_again(task, refusing, monkeypatch):
     elsewhere()
     run(task)
-    monkeypatch.setattr(kind, "text_model", lambda *_, **__: pytest.fail("loaded again"))
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: pytest.fail("loaded again"))
     monkeypatch.setattr(dry_runs.chunks, "loaded_grader", lambda spec: pytest.fail("loaded again"))
     run(task)
     assert now(task).state == "queued"
@@ -248,7 +248,7 @@ def test_a_lost_database_connection_is_no_attempt(task, monkeypatch):
             connections["default"].connection.close()
             now(task)
 
-    monkeypatch.setattr(kind, "text_model", lose)
+    monkeypatch.setattr(limits, "text_model", lose)
     monkeypatch.setattr(dry_runs.chunks, "loaded_grader", lose)
     for _ in range(MAX_ATTEMPTS + 1):
         run(task)

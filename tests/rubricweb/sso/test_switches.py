@@ -14,7 +14,7 @@ from django.apps import apps
 from django.conf import settings as project
 from django.core.exceptions import ImproperlyConfigured
 
-from rubricweb.core import switches
+from rubricweb.core import environment
 from rubricweb.settings import Environment
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,10 +25,10 @@ RIGHT = {
 }
 
 
-def _read(monkeypatch: pytest.MonkeyPatch, **variables: str) -> switches.Switches:
+def _read(monkeypatch: pytest.MonkeyPatch, **variables: str) -> environment.Switches:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return switches.read(Environment(prefix="RUBRIC_"), is_local=False)
+    return environment.read_switches(Environment(prefix="RUBRIC_"), is_local=False)
 
 
 def test_off_there_is_no_trace_of_them(client, db):
@@ -61,7 +61,7 @@ def test_settings_that_cannot_work_stop_the_start(monkeypatch, variables, messag
 
 
 def test_without_the_extra_the_start_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(switches, "find_spec", lambda name: None)
+    monkeypatch.setattr(environment, "find_spec", lambda name: None)
     with pytest.raises(ImproperlyConfigured, match=r"pip install 'rubricweb\[sso\]'"):
         _read(monkeypatch, RUBRIC_SECOND_FACTOR="true")
 

@@ -5,11 +5,11 @@ import pytest
 from grading.support import JudgedCitations, Support
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import steering
+from rubricweb.jobs import limits
+from rubricweb.jobs.limits import Limits, change_limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
-from rubricweb.support import actions, kind
+from rubricweb.support import actions
 from rubricweb.support.kind import price
 from rubricweb.support.models import SupportChunk, SupportLabel
 from tests.rubricweb.support.conftest import BREAD, MOON, SUN
@@ -32,7 +32,7 @@ class Judge:
 @pytest.fixture
 def judge(monkeypatch):
     made = Judge()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: made)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: made)
     return made
 
 
@@ -82,7 +82,7 @@ def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, judge):
     assert (job.state, job.calls, len(judge.asked)) == (Job.State.PAUSED, 2, 2)
     assert SupportLabel.objects.count() == 2
 
-    steering.change_limits(job, Limits(9), by=owner)
+    change_limits(job, Limits(9), by=owner)
     assert (work(job).state, job.calls, len(judge.asked)) == (Job.State.DONE, 4, 4)
     assert AuditEntry.objects.filter(verb="limits changed", collection=sea).exists()
 
@@ -95,7 +95,7 @@ def test_a_job_pauses_before_it_spends_more_than_it_may(sea, owner, judge, setti
     assert job.pause_reason == (
         "It has spent about $0.05 of $0.06, and the next call could cost more than is left."
     )
-    steering.change_limits(job, Limits(99, 1.0), by=owner)
+    change_limits(job, Limits(99, 1.0), by=owner)
     assert (work(job).state, job.calls) == (Job.State.DONE, 4)
     assert 0.06 < job.dollars < 0.1
 
@@ -125,14 +125,14 @@ def test_a_retry_that_fails_again_asks_once_and_may_be_repeated(sea, owner, judg
 
 def test_what_was_paid_for_is_not_asked_again(sea, owner, judge, monkeypatch):
     job = start(sea, owner)
-    monkeypatch.setattr(kind.leases, "finish", lambda lease, **fields: 1 / 0)
+    monkeypatch.setattr(limits.leases, "finish", lambda lease, **fields: 1 / 0)
     chunk = job.chunks.first()
     work_on("support", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, len(judge.asked)) == (SupportChunk.State.QUEUED, 3)
 
     monkeypatch.undo()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: judge)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: judge)
     assert (work(job).state, len(judge.asked)) == (Job.State.DONE, 4)
 
 

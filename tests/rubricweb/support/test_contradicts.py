@@ -22,7 +22,7 @@ from rubricweb.exports.support import (
     qrels_lines,
     score_rows,
 )
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs.limits import Limits
 from rubricweb.leaderboards.board.files import PER_TOPIC
 from rubricweb.support import actions, labelling
 from rubricweb.support.agreement import agreement
@@ -151,7 +151,7 @@ def test_a_model_may_say_so_where_it_is_asked_for(sea, owner, monkeypatch, llm_s
             seen.append(messages[-1][1])
             return llm_says if "The moon" in seen[-1] else "It does not contradict."
 
-    monkeypatch.setattr("rubricweb.jobs.steering.text_model", lambda *_, **__: Model())
+    monkeypatch.setattr("rubricweb.jobs.limits.text_model", lambda *_, **__: Model())
     asking = actions.Asking("openai_compatible", "m", JudgedCitations.FIRST, may_contradict=True)
     job = work(actions.start(sea, asking, limits=Limits(99, None), by=owner))
     assert job.judge.prompt_id == STANCE_PROMPT_ID

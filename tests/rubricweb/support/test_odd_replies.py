@@ -12,8 +12,8 @@ pytest.importorskip("openai")
 from grading.generation import models
 from grading.graders import openai_client
 from grading.support import JudgedCitations, Support
+from rubricweb.jobs.limits import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
 from rubricweb.support import actions
 from rubricweb.support.models import SupportLabel

@@ -13,11 +13,11 @@ from grading.support import JudgedCitations
 from grading.support.claims import RationaleOutcome
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.store import GradeRow, replace_grades, save_grades
-from rubricweb.jobs import steering
+from rubricweb.jobs import limits
+from rubricweb.jobs.limits import Limits, change_limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.jobs.worker import work_on
-from rubricweb.support import actions, kind, rationales
+from rubricweb.support import actions, rationales
 from rubricweb.support.labels import raters
 from rubricweb.support.models import SupportChunk, SupportJob, SupportJudge, SupportLabel
 from rubricweb.support.rationales import SampledRationales, checked_rationales
@@ -47,7 +47,7 @@ class Judge:
 @pytest.fixture
 def judge(monkeypatch):
     made = Judge()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: made)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: made)
     return made
 
 
@@ -121,11 +121,11 @@ def test_a_regrade_takes_the_outcome_away(sea, owner, grader, judge, item):
 def test_a_killed_worker_pays_for_no_claim_twice(sea, owner, grader, judge, monkeypatch):
     job = start(sea, owner, grader, most_calls=1)
     assert (work(job).state, len(judge.asked)) == (Job.State.PAUSED, 1)
-    monkeypatch.setattr(kind.leases, "finish", lambda lease, **fields: 1 / 0)
-    steering.change_limits(job, Limits(9), by=owner)
+    monkeypatch.setattr(limits.leases, "finish", lambda lease, **fields: 1 / 0)
+    change_limits(job, Limits(9), by=owner)
     work_on("support", job.chunks.get().pk)
     monkeypatch.undo()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: judge)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: judge)
     job.refresh_from_db()
     assert (work(job).state, len(judge.asked), len(set(judge.asked))) == (Job.State.DONE, 2, 2)
     assert outcomes(sea) == EVERY

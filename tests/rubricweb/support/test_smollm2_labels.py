@@ -3,8 +3,8 @@
 import pytest
 
 from grading.support import JudgedCitations, label_of, support_prompt
+from rubricweb.jobs.limits import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits
 from rubricweb.support import actions
 from rubricweb.support.labels import failed
 from rubricweb.support.models import SupportLabel

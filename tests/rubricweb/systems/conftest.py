@@ -3,8 +3,8 @@
 import pytest
 
 from grading.systems.pipeline import SystemSpec
-from rubricweb.jobs import steering
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs import limits
+from rubricweb.jobs.limits import Limits
 from rubricweb.jobs.worker import work_on
 from rubricweb.systems import actions
 from rubricweb.systems.models import SystemChunk
@@ -42,7 +42,7 @@ def sea(collection, settings, tmp_path):
 @pytest.fixture
 def writer(monkeypatch):
     made = Writer()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: made)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: made)
     return made
 
 

@@ -14,9 +14,10 @@ from grading.types import ErrorClass
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.actions import is_empty, withdraw_run
 from rubricweb.corpus.models import Run
-from rubricweb.jobs import steering
+from rubricweb.jobs import limits, steering
+from rubricweb.jobs.limits import Limits, change_limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import Limits, steer
+from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
 from rubricweb.systems import actions, kind, retrieval
 from rubricweb.systems.models import SystemChunk, SystemJob
@@ -71,7 +72,7 @@ def test_a_job_pauses_before_it_asks_more_often_than_it_may(sea, owner, writer):
     assert job.pause_reason == "It has asked the model once, as often as it may."
     assert job.run.state == Run.State.SUBMITTED
 
-    steering.change_limits(job, Limits(5), by=owner)
+    change_limits(job, Limits(5), by=owner)
     assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
 
 
@@ -91,7 +92,7 @@ def test_a_job_pauses_before_it_spends_more_than_it_may(sea, owner, writer, sett
     assert job.pause_reason == (
         "It has spent about $0.50 of $1.10, and the next call could cost more than is left."
     )
-    steering.change_limits(job, Limits(99, 5.0), by=owner)
+    change_limits(job, Limits(99, 5.0), by=owner)
     assert (work(job).state, writer.calls) == (Job.State.DONE, 2)
     assert 0.5 < job.dollars < 0.6
 
@@ -142,7 +143,7 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
 
     monkeypatch.undo()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: writer)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: writer)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.DONE, 1)
@@ -156,7 +157,7 @@ def test_a_kept_text_that_is_no_answer_is_asked_for_again(sea, owner, writer, mo
     for chunk in (first, second):
         work_on("system", chunk.pk)
     monkeypatch.undo()
-    monkeypatch.setattr(steering, "text_model", lambda *_, **__: writer)
+    monkeypatch.setattr(limits, "text_model", lambda *_, **__: writer)
     for chunk, text in ((first, "<think>The moon [1]."), (second, "<think>No.</think>The sun helps [1].")):
         chunk.refresh_from_db()
         chunk.replies = {digest: [text] for digest in chunk.replies}

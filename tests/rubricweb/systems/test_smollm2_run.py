@@ -5,7 +5,7 @@ import pytest
 from grading.graders.connection import Connection
 from grading.systems import pipeline
 from grading.systems.pipeline import Answering
-from rubricweb.jobs import steering
+from rubricweb.jobs import limits
 from rubricweb.jobs.models import Job
 from tests.grading import smollm2
 from tests.rubricweb.systems.conftest import start, work
@@ -44,7 +44,7 @@ def test_it_answers_two_topics_behind_a_server(sea, owner, folder, monkeypatch, 
     from tests.grading.servers.transformers_serve import served
 
     with served(smollm2.folder(), tmp_path / "serve.log") as url:
-        monkeypatch.setattr(steering, "model_server", lambda: Connection(url))
+        monkeypatch.setattr(limits, "model_server", lambda: Connection(url))
         for steps, sentences in made_of(sea, owner, "openai_compatible", folder):
             assert steps[0]["reply"].strip()
             assert sentences

@@ -8,14 +8,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.pairwise import LONGEST_REPLY
-from rubricweb.arena.judges import actions
+from rubricweb.arena import actions
 from rubricweb.arena.judges.kind import price
 from rubricweb.arena.models import JudgeJob
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named, limits_named
 from rubricweb.corpus.prompts import first_writer
-from rubricweb.jobs.limits import MORE_THAN_EXPECTED
-from rubricweb.jobs.steering import Limits
 
 
 class Command(OperatorCommand):
@@ -38,10 +36,7 @@ class Command(OperatorCommand):
         )
         text = "most tokens of a reply; more for a model that reasons first (default: %(default)s)"
         parser.add_argument("--longest-reply", type=int, default=LONGEST_REPLY, metavar="N", help=text)
-        text = "limit on calls of the model; default: twice the expected number"
-        parser.add_argument("--most-calls", type=int, metavar="N", help=text)
-        parser.add_argument("--most-dollars", type=float, metavar="USD", help="where the model has a price")
-        parser.add_argument("--price-only", action="store_true", help="only say what it would take")
+        add_limit_arguments(parser)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
@@ -58,11 +53,9 @@ class Command(OperatorCommand):
         self.stdout.write(f"{asking.judge.name}: {expected.cells // 2:,} pairs, {calls}")
         if options["price_only"]:
             return
-        if expected.dollars is None and not options["most_calls"]:
-            raise CommandError("the price of this model is not known: say --most-calls")
-        limits = Limits(options["most_calls"] or MORE_THAN_EXPECTED * expected.cells, options["most_dollars"])
+        limits = limits_named(options, expected)
         try:
-            job = actions.start(collection, asking, limits=limits, by=None)
+            job = actions.start_judging(collection, asking, limits=limits, by=None)
         except actions.NothingToJudge as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"started: {job}, at most {job.most_calls:,} calls")

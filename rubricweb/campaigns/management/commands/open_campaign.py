@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from grading.types import MAX_RATING
 from rubricweb.campaigns import actions, new_campaign
-from rubricweb.campaigns.errors import UnfitCampaign, UnknownNames
-from rubricweb.campaigns.forms import members_who_rate, named_form
+from rubricweb.campaigns.actions import UnfitCampaign
+from rubricweb.campaigns.forms import UnknownNames, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid

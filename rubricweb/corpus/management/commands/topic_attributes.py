@@ -10,10 +10,8 @@ from django.core.management import CommandError
 from rubricweb.core.formatting import counted
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus import attribute_jobs
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named, limits_named
 from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
-from rubricweb.jobs.limits import MORE_THAN_EXPECTED
-from rubricweb.jobs.steering import Limits
 
 
 class Command(OperatorCommand):
@@ -27,9 +25,7 @@ class Command(OperatorCommand):
         names = [name for name, _ in writer_choices()]
         parser.add_argument("--backend", choices=names, help="default: the collection's own model")
         parser.add_argument("--llm", default="", help="the model")
-        parser.add_argument("--most-calls", type=int, help="of the model; default: twice what is expected")
-        parser.add_argument("--most-dollars", type=float, help="where the model has a price")
-        parser.add_argument("--price-only", action="store_true", help="only say what it would take")
+        add_limit_arguments(parser)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
@@ -39,9 +35,7 @@ class Command(OperatorCommand):
         self.stdout.write(f"{writer.llm}: {counted(expected.cells, 'call')}, {expected.text}")
         if options["price_only"]:
             return
-        if expected.dollars is None and not options["most_calls"]:
-            raise CommandError("the price of this model is not known: say --most-calls")
-        limits = Limits(options["most_calls"] or MORE_THAN_EXPECTED * expected.cells, options["most_dollars"])
+        limits = limits_named(options, expected)
         try:
             job = attribute_jobs.start(collection, writer, limits=limits, by=None)
         except attribute_jobs.AllTopicsScored as error:

@@ -19,8 +19,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import writer_of
-from rubricweb.jobs.limits import MORE_THAN_EXPECTED
-from rubricweb.jobs.steering import Limits
+from rubricweb.jobs.limits import MORE_THAN_EXPECTED, Limits
 
 
 class Command(OperatorCommand):

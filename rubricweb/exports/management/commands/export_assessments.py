@@ -10,7 +10,7 @@ from rubricweb.banks.access import named_bank
 from rubricweb.banks.convert import BankScope
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
-from rubricweb.exports.assessments import assessment_lines, assessment_losses
+from rubricweb.exports.assignments import assessment_lines, assessment_losses
 from rubricweb.exports.management.commands.export_bank import named_author
 
 

@@ -1,7 +1,7 @@
 """Write a bank in any dialect."""
 
-import tempfile
 from argparse import ArgumentParser
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports.assignments import authors
 from rubricweb.exports.banks import BankExport, bank_export
+from rubricweb.exports.files import replacing
 from rubricweb.grades.models import GraderConfig
 
 
@@ -81,12 +82,6 @@ def named_author(bank: Bank, name: str) -> GraderConfig:
 
 
 def _write(path: Path, export: BankExport) -> None:
-    """Write beside it and rename, so that nobody reads half of the file; folders get their files in place."""
-    with writing(path):
-        if export.dialect.file_name:
-            write_bank(path, export.lines, export.dialect)
-            return
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-            written = Path(folder) / path.name
-            write_bank(written, export.lines, export.dialect)
-            written.replace(path)
+    """Write the file whole; folders get their files in place."""
+    with writing(path), nullcontext(path) if export.dialect.file_name else replacing(path) as written:
+        write_bank(written, export.lines, export.dialect)

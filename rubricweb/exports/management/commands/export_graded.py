@@ -7,7 +7,7 @@ from typing import Any
 from grading.formats.graded import encoded, write_graded
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
-from rubricweb.exports.graded import LOSSES, graded_lines
+from rubricweb.exports.workbench import LOSSES, graded_lines
 from rubricweb.grades.visibility import hidden_count, reading_for_everybody
 
 

@@ -11,7 +11,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.corpus.models import Topic
-from rubricweb.exports.listings import LISTINGS, ListingQuery
+from rubricweb.exports.workbench import LISTINGS, ListingQuery
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.visibility import hidden_count, reading_for_everybody
 from rubricweb.review.problems import EvidenceQuery, RelevanceSource

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from grading.formats.passages import passage_lines, write_passages
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
-from rubricweb.exports.passages import NotSearched, passages_of
+from rubricweb.exports.corpus import NotSearched, passages_of
 
 
 class Command(OperatorCommand):

@@ -1,7 +1,6 @@
 """Write Rubric-Qrels as a TREC qrels file."""
 
 import json
-import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +13,8 @@ from grading.formats.trec import qrels_lines, write_qrels
 from grading.types import Qrel
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
-from rubricweb.exports import selectors
+from rubricweb.exports import boards
+from rubricweb.exports.files import replacing
 from rubricweb.graders import calibrated_labels
 from rubricweb.leaderboards.board import BoardError, BoardSpec, provenance
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
@@ -41,9 +41,9 @@ class Command(OperatorCommand):
             spec = spec_of(options)
         except BoardError as error:
             raise CommandError(str(error)) from error
-        labels, out = list(selectors.qrels(spec)), options["out"]
+        labels, out = list(boards.qrels(spec)), options["out"]
         if out:
-            write_whole(out, labels)
+            _write(out, labels)
         if options["json"]:
             self.stdout.write(
                 json.dumps(_document(spec, labels, out), indent=1, allow_nan=False, ensure_ascii=False)
@@ -56,17 +56,14 @@ class Command(OperatorCommand):
         self.stderr.write(f"{counted}{where}: {provenance.label_basis(spec)}")
         if spec.measure.label_maps and spec.bank:
             self.stderr.write(calibrated_labels.ordered(spec.bank, spec.config, spec.measure.label_maps))
-        for loss in selectors.qrels_losses(spec) if options["losses"] else ():
+        for loss in boards.qrels_losses(spec) if options["losses"] else ():
             self.stderr.write(f"lost: {loss}")
 
 
-def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
-    """Write a temporary file and rename it, so that nobody reads half of the file."""
+def _write(path: Path, qrels: Iterable[Qrel]) -> None:
     try:
-        with writing(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-            written = Path(folder) / path.name
+        with writing(path), replacing(path) as written:
             write_qrels(written, qrels)
-            written.replace(path)
     except BadFormat as error:
         raise CommandError(error.problem) from error
 
@@ -80,7 +77,7 @@ def _lines(qrels: Iterable[Qrel]) -> list[str]:
 
 
 def _document(spec: BoardSpec, labels: list[Qrel], out: Path | None) -> dict[str, object]:
-    summary = selectors.qrels_summary(spec)
+    summary = boards.qrels_summary(spec)
     rows = [{"query_id": qrel.query_id, "doc_id": qrel.doc_id, "label": qrel.relevance} for qrel in labels]
     return {
         "collection": spec.collection.slug,

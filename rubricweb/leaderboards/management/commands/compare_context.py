@@ -17,12 +17,9 @@ from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_board_arguments,
-    add_label_arguments,
-    add_measure_argument,
     board_spec_of,
 )
-from rubricweb.leaderboards.comparison.context_page import start_job
-from rubricweb.leaderboards.comparison.in_context import Contexts
+from rubricweb.leaderboards.comparison.in_context import Contexts, start_job
 
 
 class Command(OperatorCommand):
@@ -30,8 +27,6 @@ class Command(OperatorCommand):
     help = "Compare scores by passages alone with those in the context of their answers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_label_arguments(parser)
-        add_measure_argument(parser)
         add_board_arguments(parser)
         parser.add_argument(
             "--max-words", type=int, default=WORDS, help=f"most words before a passage; 0: all ({WORDS})"

@@ -11,8 +11,7 @@ from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.command_arguments import (
     add_board_arguments,
-    add_label_arguments,
-    add_measure_argument,
+    add_json_argument,
     board_spec_of,
 )
 from rubricweb.leaderboards.comparison import UnknownRun, compare, document
@@ -25,15 +24,11 @@ class Command(OperatorCommand):
     help = "Say in one sentence how two runs of a leaderboard differ: by how much, and how surely."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_label_arguments(parser)
+        add_board_arguments(parser)
         parser.add_argument("first", metavar="A", help="the name of a run")
         parser.add_argument("second", metavar="B", help="the name of another")
-        add_measure_argument(parser)
-        add_board_arguments(parser)
         parser.add_argument("--format", default=FORMATS[0], choices=FORMATS, help="%(default)s by default")
-        parser.add_argument(
-            "--json", dest="format", action="store_const", const="json", help="as --format json"
-        )
+        add_json_argument(parser)
 
     def handle(self, *, first: str, second: str, **options: Any) -> None:  # Any: what argparse parsed
         try:

@@ -11,8 +11,7 @@ from rubricweb.leaderboards.board import BoardError
 from rubricweb.leaderboards.board.files import FORMATS, OF_RUNS, OF_TOPICS
 from rubricweb.leaderboards.command_arguments import (
     add_board_arguments,
-    add_label_arguments,
-    add_measure_argument,
+    add_json_argument,
     board_spec_of,
 )
 
@@ -22,15 +21,11 @@ class Command(OperatorCommand):
     help = "Print the leaderboard of a collection: a row a run, best first, and what the board stands on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_label_arguments(parser)
-        add_measure_argument(parser)
         add_board_arguments(parser)
         of_runs, by_topic = (", ".join(form.name for form in part) for part in (OF_RUNS, OF_TOPICS))
         text = f"{of_runs} (%(default)s); with a row for each topic, or the list of measures: {by_topic}"
         parser.add_argument("--format", default="json", help=text)
-        parser.add_argument(
-            "--json", dest="format", action="store_const", const="json", help="as --format json"
-        )
+        add_json_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["format"] not in FORMATS:

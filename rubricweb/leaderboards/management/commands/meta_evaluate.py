@@ -59,7 +59,7 @@ class Command(OperatorCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             check_format(options)
-            collection = collection_named(options["slug"])
+            collection = collection_named(options["slug"], cold=True)
             rows = _contenders(collection, options)
             specs = _specs(collection, options)
             comparisons = [_compared(rows, spec) for spec in specs]

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from grading.measures import registry
 from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.core.reader import OperatorCommand
@@ -20,7 +19,6 @@ from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.command_arguments import (
     Options,
     add_board_arguments,
-    add_label_arguments,
     board_spec_of,
 )
 from rubricweb.leaderboards.forms import BoardForm
@@ -45,8 +43,6 @@ class Command(OperatorCommand):
     help = "Publish a leaderboard of the collection, and print the link with which anybody can read it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_label_arguments(parser)
-        parser.add_argument("--measure", default=registry.DEFAULT, metavar="M", help="what ranks the runs")
         add_board_arguments(parser)
         parser.add_argument(
             "--title", default="", help="shown above the board (Leaderboard of the collection)"

@@ -11,11 +11,10 @@ from django.core.management.base import CommandError
 from grading.statistics.calibration import Estimate
 from grading.support import LONGEST_REPLY, JudgedCitations
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named, limits_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import first_writer
 from rubricweb.jobs.progress import Price
-from rubricweb.jobs.steering import Limits
 from rubricweb.support import actions
 from rubricweb.support.actions import Asking, NothingToAsk
 from rubricweb.support.kind import price
@@ -43,9 +42,7 @@ class Command(OperatorCommand):
         parser.add_argument("--backend", default="", help="such as openai_compatible")
         parser.add_argument("--llm", default="", help="the model that checks them")
         parser.add_argument("--longest-reply", type=int, default=LONGEST_REPLY, help="in tokens")
-        parser.add_argument("--most-calls", type=int, help="of the model; default: twice what is expected")
-        parser.add_argument("--most-dollars", type=float, help="where the model has a price")
-        parser.add_argument("--price-only", action="store_true", help="only say what it would take")
+        add_limit_arguments(parser)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
@@ -64,9 +61,7 @@ class Command(OperatorCommand):
         self.stdout.write(_in_words(asking, expected))
         if options["price_only"]:
             return
-        if expected.dollars is None and not options["most_calls"]:
-            raise CommandError("the price of this model is not known: say --most-calls")
-        limits = Limits(options["most_calls"] or 2 * expected.cells, options["most_dollars"])
+        limits = limits_named(options, expected)
         try:
             job = actions.start(collection, asking, limits=limits, by=None)
         except NothingToAsk:

@@ -10,12 +10,10 @@ from grading.systems.base import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.command_arguments import collection_named
-from rubricweb.jobs.steering import Limits
+from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named
+from rubricweb.jobs.limits import Limits
 from rubricweb.systems import actions
 from rubricweb.systems.kind import SystemPrice, price
-
-CALLS = "of the model; default: twice what is expected, needed where the model has no price"
 
 
 class Command(OperatorCommand):
@@ -39,9 +37,7 @@ class Command(OperatorCommand):
         parser.add_argument("--max-words", type=int, default=MAX_WORDS, help="of an answer")
         parser.add_argument("--backend", default="", help="such as openai_compatible")
         parser.add_argument("--llm", default="", help="the model")
-        parser.add_argument("--most-calls", type=int, help=CALLS)
-        parser.add_argument("--most-dollars", type=float, help="where the model has a price")
-        parser.add_argument("--price-only", action="store_true", help="only say what it would take")
+        add_limit_arguments(parser)
 
     def handle(self, **options: object) -> None:
         collection = collection_named(str(options["slug"]))

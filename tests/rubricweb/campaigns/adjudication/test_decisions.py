@@ -10,9 +10,17 @@ from django.urls import reverse
 from grading.types import Purpose
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.actions import rate
-from rubricweb.campaigns.adjudication import CellKey, accept_unanimous, decide, ratings_by_person, withdraw
+from rubricweb.campaigns.adjudication import (
+    CellKey,
+    DecidedMeanwhile,
+    NeedsReason,
+    NotYourDecision,
+    accept_unanimous,
+    decide,
+    ratings_by_person,
+    withdraw,
+)
 from rubricweb.campaigns.conflicts import ConflictQuery, conflicts, decide_page, overruled
-from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Decision
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.pools import collection_pool

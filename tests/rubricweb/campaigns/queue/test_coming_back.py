@@ -9,8 +9,7 @@ from uuid import uuid4
 import pytest
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.actions import comment, rate, skip, undo, undo_in_grid
-from rubricweb.campaigns.errors import NothingToUndo, NotYours
+from rubricweb.campaigns.actions import NothingToUndo, NotYours, comment, rate, skip, undo, undo_in_grid
 from rubricweb.campaigns.leases import hand_back
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.progress import campaign_rows

@@ -10,7 +10,7 @@ import pytest
 from grading.measures.cover import cover
 from grading.types import FAILED, MISSING
 from rubricweb.campaigns import ordering
-from rubricweb.campaigns.errors import UnfitCampaign
+from rubricweb.campaigns.actions import UnfitCampaign
 from rubricweb.campaigns.ordering import Cells
 from rubricweb.campaigns.population import RANDOM, ChoiceInputs, chosen
 from rubricweb.grades.human_ratings import rate_cell

@@ -8,8 +8,17 @@ import pytest
 from django.utils import timezone
 
 from rubricweb.campaigns import leases
-from rubricweb.campaigns.actions import assign_cells, close_campaign, rate, reopen_campaign, skip, undo
-from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
+from rubricweb.campaigns.actions import (
+    NothingToUndo,
+    NotYours,
+    UnfitCampaign,
+    assign_cells,
+    close_campaign,
+    rate,
+    reopen_campaign,
+    skip,
+    undo,
+)
 from rubricweb.campaigns.leases import drawn_mode, hand_back, renew
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.grades.human_models import HumanGrade

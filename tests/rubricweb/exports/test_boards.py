@@ -15,7 +15,7 @@ from rubricweb.banks.actions import retire_item
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Ranking
-from rubricweb.exports import selectors
+from rubricweb.exports import boards
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, MatrixStamp
@@ -34,7 +34,7 @@ def spec_of(made, measure=BY_LABELS):
 
 
 def lines(made, measure=BY_LABELS):
-    return list(qrels_lines(selectors.qrels(spec_of(made, measure))))
+    return list(qrels_lines(boards.qrels(spec_of(made, measure))))
 
 
 def test_lines_are_in_the_collections_order(made):
@@ -62,7 +62,7 @@ def test_modes_by_hand(made, measure, found):
 
 def of(made, **options) -> list[str]:
     measure = options.pop("measure", BY_LABELS)
-    labels = selectors.qrels(replace(spec_of(made, measure), **options))
+    labels = boards.qrels(replace(spec_of(made, measure), **options))
     return list(qrels_lines(labels))
 
 
@@ -85,7 +85,7 @@ def test_each_subtopic_has_an_id_of_its_own(made):
         *("t1 0 d1 0", "t1 0 d2 4"),
         *("t2 0 e1 2", "t2 0 e2 4"),
     ]
-    summary = selectors.qrels_summary(replace(spec_of(made), by_subtopic=True))
+    summary = boards.qrels_summary(replace(spec_of(made), by_subtopic=True))
     assert (summary.lines, summary.topics, summary.topics_without, summary.unlabelled) == (7, 2, 1, 1)
 
 
@@ -98,7 +98,7 @@ def test_the_workbench_takes_every_item_that_was_rated(made, developer):
 
 
 def test_the_summary_counts_lines_by_label(made):
-    summary = selectors.qrels_summary(spec_of(made))
+    summary = boards.qrels_summary(spec_of(made))
 
     assert (summary.lines, summary.topics, summary.topics_without, summary.unlabelled) == (5, 2, 1, 1)
     assert summary.by_label == ((5, 1), (4, 2), (3, 1), (2, 1))
@@ -110,7 +110,7 @@ def test_what_the_file_does_not_say_is_listed_by_passage(made):
     Passage.objects.filter(pk=made.passages["e2"].pk).update(doc_id="e 2")
     Collection.objects.update(stamp=new_stamp())
 
-    assert selectors.qrels_losses(spec_of(made)) == [
+    assert boards.qrels_losses(spec_of(made)) == [
         "topic t1, passage d3: that its label stands on 1 of 2 items",
         "topic t2, passage e1: no line, it has no grade",
         "topic t2, passage e 2: cannot be written, the id is not one word",
@@ -118,7 +118,7 @@ def test_what_the_file_does_not_say_is_listed_by_passage(made):
     ]
     Grade.objects.all().delete()
     MatrixStamp.objects.update(number=new_stamp())
-    assert selectors.qrels_losses(spec_of(made)) == [
+    assert boards.qrels_losses(spec_of(made)) == [
         "topic t1: no line, none of its pooled passages (3) has a grade",
         "topic t2: no line, none of its pooled passages (2) has a grade",
         "topic t3: no line, none of its pooled passages (1) has a grade",
@@ -129,9 +129,9 @@ def test_file_names_say_what_is_inside(made):
     made.config.llm = "google/flan-t5 large"
     binary = spec_of(made, MeasureSpec("map", mode=LabelMode.BINARY, min_answers=2))
 
-    assert selectors.qrels_name(spec_of(made)) == "autumn_google-flan-t5-large_LexicalBaseline_main_max.qrels"
-    assert selectors.qrels_name(binary) == "autumn_google-flan-t5-large_LexicalBaseline_main_binary4_m2.qrels"
-    assert selectors.leaderboard_name(spec_of(made, MeasureSpec())) == (
+    assert boards.qrels_name(spec_of(made)) == "autumn_google-flan-t5-large_LexicalBaseline_main_max.qrels"
+    assert boards.qrels_name(binary) == "autumn_google-flan-t5-large_LexicalBaseline_main_binary4_m2.qrels"
+    assert boards.leaderboard_name(spec_of(made, MeasureSpec())) == (
         "autumn_google-flan-t5-large_LexicalBaseline_main_Rubric-Cover@20_t4.tsv"
     )
 
@@ -143,7 +143,7 @@ def test_the_board_is_what_trec_eval_makes_of_the_files(collection, tmp_path, na
     made = scattered(collection, random.Random(name + mode))
     maps = LabelMaps((0, 0, 1, 2, 4, 4)) if mode is LabelMode.CALIBRATED else None
     measure = MeasureSpec(name, mode=mode, label_maps=maps)
-    write_qrels(tmp_path / "rubric.qrels", selectors.qrels(spec_of(made, measure)))
+    write_qrels(tmp_path / "rubric.qrels", boards.qrels(spec_of(made, measure)))
     with (tmp_path / "rubric.qrels").open() as file:
         qrels = pytrec_eval.parse_qrel(file)
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, {name}, relevance_level=measure.level)

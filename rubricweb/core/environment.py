@@ -1,11 +1,12 @@
-"""Which ways to sign in this server adds to passwords: the settings that turn them on, and what they bring.
+"""What settings take from the environment: secrets, checks of a public server, and ways to sign in.
 
-Without one of them nothing of django-allauth is imported, and no table of it is made.
+Without a way to sign in beside passwords nothing of django-allauth is imported, and no table of it is made.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,54 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from rubricweb.core import production
+from grading.errors import BadSecret
+from grading.secret import Secret
 
 if TYPE_CHECKING:
     from environs import Env
+
+PUBLISHED_KEY = "insecure, for development only"
+KEY_CHARACTERS = 32
+DISTINCT_CHARACTERS = 10
+WEAK = re.compile(r"change.?me|insecure|example|your.?secret|secret.?key|password", re.IGNORECASE)
+MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
+LOCAL = re.compile(r"localhost|.*\.localhost|127\.[0-9.]+|\[?::1\]?|testserver", re.IGNORECASE)
+
+
+def secret(name: str, value: str, *, is_sent_in_header: bool = False, is_hexadecimal: bool = False) -> str:
+    """Return a secret without blanks around it. Raises ImproperlyConfigured, without showing its value.
+
+    A hexadecimal one has the 64 digits of a key of HMAC-SHA256.
+    """
+    try:
+        checked = Secret(value, name, is_sent_in_header=is_sent_in_header).value
+    except BadSecret as error:
+        raise ImproperlyConfigured(f"{error}.") from None
+    if is_hexadecimal and not re.fullmatch(r"[0-9a-f]{64}", checked):
+        raise ImproperlyConfigured(f"{name} has a key that is not 64 hexadecimal digits: copy it again.")
+    return checked
+
+
+def objections(*, debug: bool, secret_key: str, hosts: list[str]) -> list[str]:
+    """Return why these settings must not serve `hosts`; nothing if all of them are this machine."""
+    others = [host for host in hosts if not LOCAL.fullmatch(host)]
+    if not others:
+        return []
+    problems = []
+    if debug:
+        problems.append("RUBRIC_DEBUG is on: its error pages show code and settings. Set RUBRIC_DEBUG=false.")
+    if secret_key == PUBLISHED_KEY:
+        problems.append(f"RUBRIC_SECRET_KEY is the one that is published with the source. {MAKE_ONE}")
+    elif len(secret_key) < KEY_CHARACTERS:
+        length = f"has {len(secret_key)} characters, and at least {KEY_CHARACTERS} are needed"
+        problems.append(f"RUBRIC_SECRET_KEY {length}. {MAKE_ONE}")
+    elif WEAK.search(secret_key) or len(set(secret_key)) < DISTINCT_CHARACTERS:
+        problems.append(f"RUBRIC_SECRET_KEY can be guessed. {MAKE_ONE}")
+    named = ", ".join(others)
+    return [
+        f"RUBRIC_ALLOWED_HOSTS names {named}, which others can reach. {objection}" for objection in problems
+    ]
+
 
 ALLAUTH = ("allauth", "allauth.account", "allauth.socialaccount", "allauth.mfa")
 PROVIDER = "openid_connect"
@@ -53,12 +98,12 @@ class Switches:
         return f"oidc-{hashlib.sha256(self.issuer.encode()).hexdigest()[:16]}"
 
 
-def read(rubric: Env, *, is_local: bool) -> Switches:
+def read_switches(rubric: Env, *, is_local: bool) -> Switches:
     """Return the switches of the environment. Raises ImproperlyConfigured where they cannot work."""
     switches = Switches(
         issuer=rubric.str("OIDC_URL", "").rstrip("/").removesuffix("/.well-known/openid-configuration"),
         client_id=rubric.str("OIDC_CLIENT_ID", ""),
-        secret=production.secret("RUBRIC_OIDC_SECRET", rubric.str("OIDC_SECRET", "")),
+        secret=secret("RUBRIC_OIDC_SECRET", rubric.str("OIDC_SECRET", "")),
         name=rubric.str("OIDC_NAME", "your organization"),
         links_by_email=rubric.bool("OIDC_LINK_BY_EMAIL", False),
         lets_in=rubric.bool("OIDC_LET_IN", False),
@@ -73,15 +118,15 @@ def read(rubric: Env, *, is_local: bool) -> Switches:
     if switches.issuer and not (switches.client_id and switches.secret):
         raise ImproperlyConfigured("RUBRIC_OIDC_URL needs RUBRIC_OIDC_CLIENT_ID and RUBRIC_OIDC_SECRET.")
     address = urlsplit(switches.issuer)
-    is_here = is_local and address.scheme == "http" and production.LOCAL.fullmatch(address.hostname or "")
+    is_here = is_local and address.scheme == "http" and LOCAL.fullmatch(address.hostname or "")
     if switches.issuer and not (address.scheme == "https" and address.hostname) and not is_here:
         raise ImproperlyConfigured("RUBRIC_OIDC_URL must be an https address, as the provider publishes it.")
     return switches
 
 
-def install(rubric: Env, settings: dict[str, Any]) -> Switches:
+def install_switches(rubric: Env, settings: dict[str, Any]) -> Switches:
     """Return the switches, and add what they bring to the settings; nothing where all are off."""
-    switches = read(rubric, is_local=settings["IS_LOCAL"])
+    switches = read_switches(rubric, is_local=settings["IS_LOCAL"])
     if not switches.is_on:
         return switches
     settings["INSTALLED_APPS"] += [*ALLAUTH, "rubricweb.sso"]

@@ -1,27 +1,36 @@
-"""The contents of exports, the names of their files, and which of them can't be read again."""
+"""Qrels and leaderboards as files; the page that offers them is `releases.share`."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_safe
 from numpy.typing import NDArray
 
+from grading.errors import BadFormat
 from grading.formats.ids import is_one_word
+from grading.formats.trec import qrels_lines
 from grading.measures.cover import LabelMode
 from grading.types import MIN_RATING, Qrel
+from rubricweb.core.http import HtmxRequest, download
+from rubricweb.corpus import access
 from rubricweb.corpus.pools import TopicPool
+from rubricweb.exports.files import joined
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import Uids, topic_labels
 from rubricweb.leaderboards.board import BoardSpec
+from rubricweb.leaderboards.board.files import FORMATS
 from rubricweb.leaderboards.board.scores import NOTHING, Basis, basis
-
-UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
+from rubricweb.leaderboards.forms import BoardForm, LabelForm
 
 FIRST_LINES = 12
 
@@ -60,10 +69,6 @@ def _whose(spec: BoardSpec) -> tuple[str, ...]:
 
 def _version(spec: BoardSpec) -> str:
     return f"version{spec.version.number}" if spec.version else ""
-
-
-def joined(*parts: str) -> str:
-    return "_".join(UNSAFE.sub("-", part).strip("-.") for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,68 +200,51 @@ def _units_of(base: Basis) -> Iterator[list[_Unit]]:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class OneWay:
-    """Files that Import does not read."""
+@require_safe
+def qrels_file(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """Download the qrels file, without comments, which trec_eval does not accept."""
+    collection = access.collection_for(request.user, slug)
+    form = LabelForm(request.GET, collection=collection)
+    if not form.is_valid():
+        return _back(request, slug)
+    try:
+        lines = list(qrels_lines(qrels(form.spec)))
+    except BadFormat as error:
+        messages.error(request, f"These labels cannot be written as qrels: {error.problem}.")
+        return _back(request, slug)
+    content = (f"{line}\n" for line in lines)
+    return download(content, name=qrels_name(form.spec), content_type="text/plain; charset=utf-8")
 
-    files: tuple[str, ...]
-    """Routes, after a blank those of one form of theirs; folders and files of a release after `release`."""
-    description: str
-    """What they are, and what is read instead."""
+
+@require_safe
+def qrels_losses_file(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """Download the whole list of what the qrels file would not say, as text."""
+    collection = access.collection_for(request.user, slug)
+    form = LabelForm(request.GET, collection=collection)
+    if not form.is_valid():
+        return _back(request, slug)
+    name = f"{qrels_name(form.spec)}.losses.txt"
+    content = (f"{loss}\n" for loss in qrels_losses(form.spec))
+    return download(content, name=name, content_type="text/plain; charset=utf-8")
 
 
-ONE_WAY = (
-    OneWay(
-        ("exports:human-grades tsv", "exports:flags tsv"),
-        "Ratings and flags as TSV, for spreadsheets: import JSON Lines.",
-    ),
-    OneWay(
-        ("exports:random-cells jsonl", "exports:random-cells tsv"),
-        "Pairs drawn at random, which belong to their campaign: an archive contains campaigns.",
-    ),
-    OneWay(
-        ("arena:votes-file csv", "arena:votes-file tsv", "arena:votes-file json"),
-        "Votes that count as CSV, TSV and JSON: import all votes as JSON Lines, or as battles.",
-    ),
-    OneWay(
-        ("arena:board-file csv", "arena:board-file tsv", "arena:board-file json"),
-        "The vote board, which is computed from the votes.",
-    ),
-    OneWay(("exports:support qrels",), "Support labels as qrels, which name nobody: import JSON Lines."),
-    OneWay(
-        ("exports:leaderboard tex", "exports:leaderboard eval.measures.yml"),
-        "Leaderboards as LaTeX, and their measures as YAML: import another format.",
-    ),
-    OneWay(
-        (
-            "exports:listing verify",
-            "exports:listing spurious",
-            "exports:listing uncovered",
-            "exports:listing grid",
-        ),
-        "Listings of the Workbench, which are written for people.",
-    ),
-    OneWay(("exports:qrels-losses", "exports:bank-losses"), "Lists of what a file leaves out."),
-    OneWay(
-        (
-            *("corpus:audit-file csv", "corpus:audit-file tsv"),
-            *("leaderboards:plot", "graders:card-file", "releases:names"),
-        ),
-        "The audit trail, figures, calibration cards, and the names behind pseudonyms of a release.",
-    ),
-    OneWay(
-        (
-            *("release prompts", "release runs/runs.tsv", "release agreement", "release figures"),
-            *(
-                "release provenance",
-                "release tex",
-                "release py",
-                "release README.md",
-                "release manifest.json",
-            ),
-            "release SHA256SUMS",
-        ),
-        "Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance, the script.",
-    ),
-)
-"""In the order of the page Share."""
+@require_safe
+def leaderboard_file(request: HtmxRequest, slug: str) -> HttpResponseBase:
+    """Download the board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
+    collection = access.collection_for(request.user, slug)
+    form, kind = BoardForm(request.GET, collection=collection), request.GET.get("format", "tsv")
+    if not form.is_valid() or kind not in FORMATS:
+        return _back(request, slug)
+    try:
+        lines = FORMATS[kind].lines(form.spec)
+    except BadFormat as error:
+        messages.error(request, f"This board cannot be written as {kind}: {error.problem}.")
+        return _back(request, slug)
+    name = leaderboard_name(form.spec, kind)
+    content = (f"{line}\n" for line in lines)
+    return download(content, name=name, content_type=FORMATS[kind].media_type)
+
+
+def _back(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Redirect to the page whose form explains what is wrong with this address."""
+    return redirect(f"{reverse('releases:share', args=[slug])}?{request.GET.urlencode()}")
