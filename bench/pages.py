@@ -129,6 +129,7 @@ def data() -> Any:
     """Set Django up: on what RUBRIC_DATA_DIR names, else on the demo."""
     import django
 
+    os.environ.setdefault("RUBRIC_DEBUG_PAGES", "false")  # as the demo and servers have it
     is_there = "RUBRIC_DATA_DIR" in os.environ
     with contextlib.nullcontext() if is_there else servers("sqlite"):
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.rank_correlation import kendall
+from grading.statistics.rank_correlation import kendalls
 
 Scores = NDArray[np.float64]
-"""Shape (runs,); higher is better, NaN = undefined, behind all others."""
+"""Shape (..., runs); higher is better, NaN = undefined, behind all others."""
 
 TIED_DECIMALS = 12
 """Scores that agree to this many decimals are tied: they differ by the rounding of sums only."""
@@ -40,8 +40,8 @@ def ranks(scores: Scores) -> NDArray[np.int64]:
     [2, 1, 2, 4]
     """
     comparable = _comparable(scores)
-    ahead = comparable[np.newaxis, :] > comparable[:, np.newaxis]
-    return np.asarray(ahead.sum(axis=1, dtype=np.int64) + 1)
+    ahead = comparable[..., np.newaxis, :] > comparable[..., :, np.newaxis]
+    return np.asarray(ahead.sum(axis=-1, dtype=np.int64) + 1)
 
 
 def moves(before: Scores, after: Scores, run_tags: Sequence[str]) -> list[Move]:
@@ -116,16 +116,10 @@ def influences(board: Scores, without: Scores) -> list[Influence]:
     >>> influences(np.array([0.5, 0.4, 0.3]), np.array([[0.5, 0.2, 0.3]]))[0].largest_move
     1
     """
-    places = ranks(board)
-    return [
-        Influence(
-            tau=kendall(board, changed).value,
-            n_swapped=len(swapped_pairs(board, changed)),
-            largest_move=int(np.abs(ranks(changed) - places).max(initial=0)),
-            mean_change=_mean_change(board, changed),
-        )
-        for changed in without
-    ]
+    swapped = (_order(board) * _order(without) < 0).sum(axis=(-1, -2)) // 2
+    moved = np.abs(ranks(without) - ranks(board)).max(axis=-1, initial=0)
+    each = zip(kendalls(board, without), swapped.tolist(), moved.tolist(), without, strict=True)
+    return [Influence(tau, pairs, move, _mean_change(board, changed)) for tau, pairs, move, changed in each]
 
 
 def _mean_change(board: Scores, changed: Scores) -> float | None:
@@ -172,9 +166,9 @@ def _comparable(scores: Scores) -> Scores:
 
 
 def _order(scores: Scores) -> NDArray[np.int8]:
-    """Return an array of shape (runs, runs): 1 where the first is ahead of the second, -1 behind, 0 tied."""
+    """Return 1 where the first is ahead of the second, -1 behind, 0 tied: shape (..., runs, runs)."""
     comparable = _comparable(scores)
-    first, second = comparable[:, np.newaxis], comparable[np.newaxis, :]
+    first, second = comparable[..., :, np.newaxis], comparable[..., np.newaxis, :]
     return (first > second).astype(np.int8) - (first < second).astype(np.int8)
 
 

@@ -89,6 +89,19 @@ def kendall(first: Board, second: Board) -> Correlation:
     return correlate(first, second, Coefficient.KENDALL)
 
 
+def kendalls(board: Floats, others: Floats) -> list[float | None]:
+    """Return the value of `kendall` of the board with each row of `others`, shape (boards, runs).
+
+    >>> kendalls(np.array([3.0, 2.0, 1.0]), np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0]]))
+    [1.0, -1.0, None]
+    """
+    if np.isnan(board).any() or np.isnan(others).any():
+        return [kendall(board, other).value for other in others]
+    ours = np.broadcast_to(_orders(board).ravel(), (len(others), board.size**2))
+    values = _cosines(ours, _orders(others).reshape(len(others), -1)).tolist()
+    return [None if _void(board, other) else value for other, value in zip(others, values, strict=True)]
+
+
 def tau_ap(board: Board, official: Board) -> Correlation:
     """Return the AP correlation (Yilmaz, Aslam and Robertson 2008) of `board` with `official`.
 

@@ -28,8 +28,7 @@ from rubricweb.campaigns.ratable import (
     unreadable,
     without_text,
 )
-from rubricweb.core.models import JsonList
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.human_models import HumanGrade
 
 State = Turn.State
@@ -71,17 +70,15 @@ class QueuePage:
     cells: int
     done: int
     total: int
-    unasked: int
-    """Ratings that are not in `total`, because their cells are handed out no more."""
+    """Ratings needed, without those of cells that are handed out no more; a skipped cell waits for others."""
     textless: int
-    """Ratings among them that wait for the text of their passage."""
+    """Ratings that wait for the text of their passage; counted only if nothing else is left."""
     mine: int
     pace: float | None
     """The person's seconds per cell."""
     previous: int | None
     next: int | None
     """The cells that the person finished before and after this one."""
-    can_undo: bool
     may_start: bool
     """The person holds nothing and may take a turn."""
     skipped: int | None
@@ -130,7 +127,10 @@ def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> 
     turns = _turns(campaign, person, looking.cell)
     at = 0 if looking.cell is None else looking.cell.pk
     looked_at = next((turn for turn in turns if turn.cell_id == at), None)
-    figures = _figures(campaign, person, None if looking.rating else looked_at)
+    figures = _figures(campaign, person, are_runs_absent=_are_runs_absent(campaign, turns))
+    previous, following = figures.last[0][0] if figures.last else None, None
+    if looked_at is not None and looked_at.done_at is not None and not looking.rating:
+        previous, following = _neighbours(campaign, person, looked_at)
     cards = cards_of(_not_on_page(turns, person, looking), person)
     answered = next((card for card in cards if looking.rating and card.cell.pk == at), None)
     passages = passage_cards([card for card in cards if card != answered], current=at)
@@ -141,16 +141,14 @@ def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> 
         passages=passages,
         answered=answered,
         is_empty=is_empty,
-        cells=figures.cells,
+        cells=campaign.cells.count(),
         done=figures.done,
-        total=figures.turns - figures.skips - figures.unasked,
-        unasked=figures.unasked,
-        textless=figures.textless,
+        total=figures.total,
+        textless=without_text(campaign.turns.all()).count() if has_nothing else 0,
         mine=figures.mine,
-        pace=pace(map(datetime.fromisoformat, figures.times or ())),
-        previous=figures.before,
-        next=figures.after,
-        can_undo=figures.can_undo,
+        pace=pace(at for _, at in figures.last),
+        previous=previous,
+        next=following,
         may_start=has_nothing and may_take(campaign, person),
         skipped=_skipped(campaign, person) if has_nothing else None,
         uid=new_uid(),
@@ -207,60 +205,31 @@ def _with_card_fields(turns: QuerySet[Turn], person: int) -> QuerySet[Any, Any]:
 class Figures(NamedTuple):
     """The progress of a campaign and of one person in it."""
 
-    cells: int
-    turns: int
+    total: int
     done: int
-    skips: int
-    unasked: int
-    textless: int
-    has_absent_runs: bool
     mine: int
-    can_undo: bool
-    times: list[str] | None
-    """When the person finished their latest turns."""
-    before: int | None
-    after: int | None
-    """The cells that the person finished before and after the turn on the screen."""
+    last: list[tuple[int, datetime | None]]
+    """The cells that the person finished last, and when; the latest first."""
 
 
-def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figures:
-    """Return the figures by one query of counts, and another one where runs are not accepted."""
-    turns = Turn.objects.filter(campaign=campaign.pk)
-    mine = turns.filter(person=person.pk, state__in=Turn.DONE)
-    before, after = _neighbours(
-        mine, Turn.objects.filter(pk=looked_at.pk if looked_at is not None else 0).exclude(done_at=None)
-    )
-    last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
-    listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
-    last_times = Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
-    (row,) = (
-        Campaign.objects.filter(pk=campaign.pk)
-        .order_by()
-        .values_list(
-            _count(CampaignCell.objects.filter(campaign=campaign.pk)),
-            _count(turns),
-            _count(turns.filter(state=State.SUBMITTED)),
-            _count(turns.filter(state=State.SKIPPED)),
-            _count(unreadable(turns)),
-            _count(without_text(turns)),
-            has_absent_runs("collection"),
-            _count(mine.filter(state=State.SUBMITTED)),
-            Exists(mine.filter(can_undo=True)),
-            last_times,
-            Subquery(before.values("cell")[:1]),
-            Subquery(after.values("cell")[:1]),
-        )
-    )
-    figures = Figures(*row)
-    if figures.has_absent_runs:
-        return figures._replace(unasked=unasked(campaign.turns.all(), campaign.collection).count())
-    return figures
+def _figures(campaign: Campaign, person: User, *, are_runs_absent: bool) -> Figures:
+    """Return the figures by short queries: Django takes far longer to write one of many subqueries."""
+    turns = campaign.turns.order_by()
+    states = turns.values_list("state").annotate(Count("pk"), mine=Count("pk", filter=Q(person=person)))
+    counts = {State(state): (number, mine) for state, number, mine in states}
+    done, mine = counts.get(State.SUBMITTED, (0, 0))
+    needed = sum(number for state, (number, _) in counts.items() if state != State.SKIPPED)
+    away = unasked(turns, campaign.collection) if are_runs_absent else unreadable(turns)
+    finished = turns.filter(person=person, state__in=Turn.DONE).order_by("-done_at", "-pk")
+    last = list(finished.values_list("cell", "done_at")[: PACE_OF + 1])
+    return Figures(total=needed - away.count(), done=done, mine=mine, last=last)
 
 
-def _count(rows: QuerySet[Any]) -> Coalesce:
-    """Count rows of one campaign."""
-    counted = rows.order_by().values("campaign").annotate(rows=Count("*"))
-    return Coalesce(Subquery(counted.values("rows")), 0)
+def _are_runs_absent(campaign: Campaign, turns: list[Any]) -> bool:
+    """Return whether runs of the collection are not accepted, which its turns know."""
+    if turns:
+        return bool(turns[0].has_absent_runs)
+    return Run.objects.not_accepted().filter(collection=campaign.collection_id).exists()
 
 
 def _skipped(campaign: Campaign, person: User) -> int | None:
@@ -277,9 +246,9 @@ def pace(times: Iterable[datetime | None]) -> float | None:
     return median(worked) if worked else None
 
 
-def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
-    """Return what the person finished before and after this one, nearest first; without one, the latest."""
-    when, pk = Subquery(at.values("done_at")), Subquery(at.values("pk"))
-    before = mine.filter(~Exists(at) | Q(done_at__lt=when) | Q(done_at=when, pk__lt=pk))
-    after = mine.filter(Q(done_at__gt=when) | Q(done_at=when, pk__gt=pk))
-    return before.order_by("-done_at", "-pk"), after.order_by("done_at", "pk")
+def _neighbours(campaign: Campaign, person: User, at: Turn) -> tuple[int | None, int | None]:
+    """Return the cells that the person finished before and after this turn."""
+    mine = campaign.turns.filter(person=person, state__in=Turn.DONE).values_list("cell", flat=True)
+    before = mine.filter(Q(done_at__lt=at.done_at) | Q(done_at=at.done_at, pk__lt=at.pk))
+    after = mine.filter(Q(done_at__gt=at.done_at) | Q(done_at=at.done_at, pk__gt=at.pk))
+    return before.order_by("-done_at", "-pk").first(), after.order_by("done_at", "pk").first()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
+from django.forms.models import ModelChoiceIterator
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest, QueryDict
 from django.utils.html import format_html
@@ -45,6 +46,32 @@ class ProjectRenderer(TemplatesSetting):
                 for option in options:
                     option["label"] = format_html("<bdi>{}</bdi>", option["label"])
         return super().render(template_name, context, request)
+
+
+class _RowsReadOnce(ModelChoiceIterator):  # type: ignore[type-arg]  # of any model
+    def __iter__(self) -> Iterator[Any]:  # Any: as Django has it
+        if self.field.empty_label is not None:
+            yield "", self.field.empty_label
+        yield from map(self.choice, self.queryset)
+
+    def __len__(self) -> int:
+        return len(self.queryset) + (self.field.empty_label is not None)
+
+
+class RowField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of any model
+    """A choice among few rows, which one query reads however often they are checked and rendered."""
+
+    iterator = _RowsReadOnce
+
+    def to_python(self, value: Any) -> Any:  # Any: as Django has it
+        if value in self.empty_values:
+            return None
+        named = str(getattr(value, "pk", value)).strip()
+        row = next((row for row in self.queryset or () if str(row.pk) == named), None)
+        if row is None:
+            code = "invalid_choice"
+            raise forms.ValidationError(self.error_messages[code], code=code, params={"value": value})
+        return row
 
 
 class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of any model
@@ -110,13 +137,6 @@ def rows_field(form: forms.BaseForm, name: str) -> forms.ModelChoiceField[Model]
 def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Model] | None) -> None:
     """Set the `rows` that the field `name` of this form offers."""
     rows_field(form, name).queryset = rows
-
-
-def keep_choices(form: forms.BaseForm, name: str) -> None:
-    """Read the rows that the field offers now, so that rendering it twice runs one query."""
-    field = rows_field(form, name)
-    rows: Any = field.choices  # Any: an iterator that would count its rows for list()
-    field.choices = [choice for choice in rows]  # noqa: C416
 
 
 AT_ONCE = {"data-submits": ""}

@@ -1,7 +1,6 @@
 """The audit trail, and shared parts of other models."""
 
 import secrets
-from typing import Any
 from uuid import UUID, uuid5
 
 from django.apps import apps
@@ -27,16 +26,6 @@ def is_duplicate(error: IntegrityError, model: type[models.Model]) -> bool:
     if refused is not None:
         return bool(refused.sqlstate == "23505" and refused.table_name == model._meta.db_table)
     return str(error).startswith(f"UNIQUE constraint failed: {model._meta.db_table}.")
-
-
-class JsonList(models.Aggregate):
-    """An aggregate of a group's values as a JSON list; None without rows."""
-
-    function = "JSONB_AGG"
-    output_field = models.JSONField()
-
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:  # as Django calls it
-        return self.as_sql(compiler, connection, function="JSON_GROUP_ARRAY", **extra)
 
 
 class AuditEntry(models.Model):

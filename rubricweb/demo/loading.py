@@ -16,7 +16,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils import timezone
 
-from grading.graders.hf_model import SMOLLM2, SOURCE, copies_folder
+from grading.graders.hf_model import SOURCE, copies_folder
 from grading.submissions import parse_rules
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.actions import set_role
@@ -24,6 +24,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus import actions, duplicates, official
 from rubricweb.corpus.models import OFFICIAL, Collection, Response, Run
+from rubricweb.demo import MODELS, PASSWORD, SLUG
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.import_collection import ImportFiles, import_collection
@@ -38,8 +39,6 @@ from rubricweb.submissions.actions import CallTerms, Described, Sent, accept, op
 from rubricweb.submissions.models import Call, Submission
 from rubricweb.systems.actions import start
 
-SLUG = "demo"
-PASSWORD = "rubric-demo"  # noqa: S105 - printed on every start; these accounts exist on nobody's server
 ACCOUNTS = {
     "organizer": Role.ORGANIZER,
     "developer": Role.DEVELOPER,
@@ -171,8 +170,6 @@ def _receive(call: Call, name: str, described: Described) -> Submission:
     return receive(call, upload, team=team, by=User.objects.get(username=team), described=described)
 
 
-MODELS = {"smollm2": SMOLLM2}
-"""The values of `make demo MODEL=...`."""
 PROMPTS = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
 OPTIONS = {"constrained": True}
 """Asked openly, the model takes five times as long for a nugget, and nine ratings of ten stay the same

@@ -18,14 +18,19 @@ from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.core import database, http
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pools import CACHED_TOPICS, collection_pool
 from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.raters import Rater, active_raters, shown_rater
 from rubricweb.grades.selectors import GraderRow, in_order
 
 Stamped = dict[int, dict[GraderConfig, int]]
 """By collection: the number of grades of each grader."""
+Split = tuple[int, int]
+"""Numbers of grades: of wordings that the banks use, and of other ones."""
+_splits: StampedCache[tuple[int, int, tuple[tuple[int, bool], ...]], Split] = StampedCache(CACHED_TOPICS)
+"""By grader, the stamp of its grades of a topic, and the wordings with whether they are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,25 +225,50 @@ def _add(
         progress[collection].cells += count * pools.sizes.get(topic, 0)
     in_use = active.values("revision")
     wordings = ItemRevision.including_secret.filter(topic__collection__in=sharing)
-    for collection, count in _of_wordings(grades, wordings.exclude(pk__in=in_use)):
-        progress[collection].graded -= count
+    odd = wordings.annotate(is_used=Q(pk__in=in_use)).filter(Q(is_used=False) | Q(text=""))
+    for collection, (of_used, of_others) in _of_wordings(config, odd, sharing):
+        progress[collection].cells += of_used
+        progress[collection].graded -= of_others
+    if not pools.left_out:
+        return
     for collection, count in _uncounted(grades.filter(revision__in=in_use), pools):
         progress[collection].graded -= count
     textless = wordings.filter(text="", pk__in=in_use)
-    for collection, count in _of_wordings(grades, textless):
-        progress[collection].cells += count
     for collection, count in _uncounted(grades.filter(revision__in=textless.values("pk")), pools):
         progress[collection].cells -= count
 
 
-def _of_wordings(grades: QuerySet[Grade], wordings: QuerySet[ItemRevision]) -> Iterator[tuple[int, int]]:
-    """Yield (collection, number of grades) to be added up; the index of grades has all that is read."""
-    collections = dict(wordings.values_list("pk", "topic__collection"))
-    pks = list(collections)
-    for start in range(0, len(pks), database.LOOKED_UP):
-        some = grades.filter(revision__in=pks[start : start + database.LOOKED_UP])
-        for wording, count in some.values_list("revision").annotate(Count("pk")):
-            yield collections[wording], count
+def _of_wordings(
+    config: GraderConfig, wordings: QuerySet[Any, Any], sharing: list[Collection]
+) -> Iterator[tuple[int, Split]]:
+    """Yield (collection, numbers of grades of some of these wordings), to be added up."""
+    by_topic: dict[tuple[int, int], dict[int, bool]] = defaultdict(dict)
+    places = wordings.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")
+    for collection, topic, pk, is_used in places:
+        by_topic[collection, topic][pk] = is_used
+    stamps = MatrixStamp.objects.filter(config=config, topic__collection__in=sharing, grades__gt=0)
+    numbers = dict(stamps.values_list("topic", "number"))
+    keys = {
+        (collection, topic): (config.pk, numbers[topic], tuple(used.items()))
+        for (collection, topic), used in by_topic.items()
+        if topic in numbers
+    }
+    splits = {place: split for place, key in keys.items() if (split := _splits.get(key)) is not None}
+    counts = _counted(config, [pk for place in keys if place not in splits for pk in by_topic[place]])
+    for place, key in keys.items():
+        if (split := splits.get(place)) is None:
+            used = sum(counts.get(pk, 0) for pk, is_used in by_topic[place].items() if is_used)
+            split = _splits.keep(key, (used, sum(counts.get(pk, 0) for pk in by_topic[place]) - used))
+        yield place[0], split
+
+
+def _counted(config: GraderConfig, wordings: list[int]) -> dict[int, int]:
+    """Return the number of grades by wording; the index of grades has all that is read."""
+    counts: dict[int, int] = {}
+    for start in range(0, len(wordings), database.LOOKED_UP):
+        some = Grade.objects.by(config).filter(revision__in=wordings[start : start + database.LOOKED_UP])
+        counts |= dict(some.order_by().values_list("revision").annotate(Count("pk")))
+    return counts
 
 
 def _uncounted(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:

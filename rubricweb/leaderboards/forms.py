@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection as Container
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from django import forms
 from django.core.validators import MaxValueValidator
@@ -21,11 +20,10 @@ from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.forms import (
-    Chip,
     ChipForm,
     RenamedChoiceField,
+    RowField,
     filled_in,
-    keep_choices,
     offer_choices,
     offer_rows,
 )
@@ -39,12 +37,6 @@ from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, graders_of, scored_graders
 from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic, lookup, provenance
 from rubricweb.leaderboards.by_attribute import sliceable
-
-if TYPE_CHECKING:
-    GraderChoice = forms.ModelChoiceField[GraderConfig]
-    VersionChoice = forms.ModelChoiceField[BankVersion]
-else:
-    GraderChoice = VersionChoice = forms.ModelChoiceField
 
 KINDS = (("", "all that it grades"), (ItemKind.QUESTION, "questions"), (ItemKind.NUGGET, "nuggets"))
 MODES = (
@@ -88,7 +80,7 @@ class TaskField(forms.ChoiceField):
         return token_of(data) if isinstance(data, str) and data else data
 
 
-class GraderField(GraderChoice):
+class GraderField(RowField):
     told_apart: frozenset[str] = frozenset()
     """Models that only one grader has: their names say enough."""
 
@@ -96,7 +88,7 @@ class GraderField(GraderChoice):
         return config.llm if config.llm in self.told_apart else lookup.grader_name(config)
 
 
-class VersionField(VersionChoice):
+class VersionField(RowField):
     def label_from_instance(self, version: BankVersion) -> str:
         return f"{version.bank.name} {version.number}: {version.name}"
 
@@ -105,7 +97,7 @@ class LabelForm(forms.Form):
     """What Rubric-Qrels depend on: the board's controls without those of the measure."""
 
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
-    bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None, label="Rubric")
+    bank = RowField(Bank.objects.none(), required=False, empty_label=None, label="Rubric")
     kind = forms.ChoiceField(choices=KINDS, required=False, label="Items")
     min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label="Threshold")
     mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
@@ -268,12 +260,6 @@ class BoardForm(ChipForm, LabelForm):
         for field in self.fields.values():
             if isinstance(field, GraderField):
                 field.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
-
-    @property
-    def chips(self) -> list[Chip]:
-        for name in ("grader", "bank", "version"):
-            keep_choices(self, name)
-        return super().chips
 
     @property
     def has_boards(self) -> bool:

@@ -28,7 +28,8 @@ from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import CellChoice
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.demo.loading import SLUG, load_demo
+from rubricweb.demo import SLUG
+from rubricweb.demo.loading import load_demo
 from rubricweb.grades.raters import raters
 from tests.browser import FORGET, WORKED_ON, chromium
 from tests.browser.inspector import Inspector

@@ -9,7 +9,7 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import add_item
 from rubricweb.core import events
-from rubricweb.demo.loading import PASSWORD
+from rubricweb.demo import PASSWORD
 from tests.browser.inspector import WIDE
 from tests.browser.waiting import Held
 

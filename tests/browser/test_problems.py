@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from rubricweb.banks.models import Item, ItemSource
-from rubricweb.demo.loading import PASSWORD
+from rubricweb.demo import PASSWORD
 
 MARK = """([from, to]) => {
   const text = document.getElementById("passage-text").firstChild;

@@ -11,7 +11,7 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Item
-from rubricweb.demo.loading import PASSWORD
+from rubricweb.demo import PASSWORD
 from tests.browser.inspector import WIDE
 from tests.browser.screens import *  # noqa: F403 - its fixtures
 from tests.browser.screens import Screen, expect_saved

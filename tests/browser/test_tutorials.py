@@ -7,7 +7,7 @@ from playwright.sync_api import Error
 
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import load_demo
-from rubricweb.demo.management.commands.demo import STEPS
+from rubricweb.demo.management.commands.demo import further_steps
 from tests.browser.tutorials import FOLDER, steps
 
 pytestmark = pytest.mark.usefixtures("streams_break_off")  # of whoever signs in as somebody else
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("streams_break_off")  # of whoever signs in
 def demo(transactional_db: None, redis_server) -> Collection:
     """All of it, where other tests have five topics."""
     collection = load_demo()
-    for step in STEPS.values():
+    for step in further_steps().values():
         step(collection)
     return collection
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from rubricweb.banks.models import Item
-from rubricweb.demo.loading import PASSWORD
+from rubricweb.demo import PASSWORD
 
 pytestmark = pytest.mark.usefixtures("streams_break_off")
 WORDS = "Why do larches lose their needles?"

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from rubricweb.demo.loading import PASSWORD
+from rubricweb.demo import PASSWORD
 
 WORDING = "Which pigment makes autumn leaves look red?"
 

@@ -16,7 +16,7 @@ from grading.formats.tables import PrintedTable, tex, tsv_lines
 from grading.measures.base import CUTOFF, MIN_GRADE
 from grading.statistics.max_t import ALPHA
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import Chip, keep_choices, offer_choices, offer_rows, rows_field
+from rubricweb.core.forms import Chip, RowField, offer_choices, offer_rows, rows_field
 from rubricweb.core.http import Context, HtmxRequest, download, form_response, page_or_part, parse_id
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection, Run
@@ -101,7 +101,7 @@ class ThenForm(AnalysisForm):
 
     own = tuple(f"{THEN}{name}" for name in DIFFERENT)
     then_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
-    then_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Rubric")
+    then_bank = RowField(Bank.objects.none(), required=False, empty_label=SAME, label="Rubric")
     then_measure = forms.CharField(
         max_length=60, required=False, label="Measure", widget=forms.TextInput({"placeholder": SAME})
     )
@@ -138,8 +138,6 @@ class ThenForm(AnalysisForm):
         version = rows_field(self, "version")
         versions = [(str(row.pk), version.label_from_instance(row)) for row in version.queryset or ()]
         offer_choices(self, "then_version", [("", SAME), *versions, (NOW, "as of now")])
-        for name in ("then_grader", "then_bank"):
-            keep_choices(self, name)
 
     def clean(self) -> None:
         super().clean()

@@ -206,7 +206,7 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     """Return an array of shape (items,): how many runs leave the ranks that the topics leave open."""
     if scored.ranks is None:
         return np.zeros(len(without), dtype=np.int64)
-    order, changed = scored.ranks.order, np.stack([ranks(row) for row in scored.spec.measure.merits(without)])
+    order, changed = scored.ranks.order, ranks(scored.spec.measure.merits(without))
     leaves = (changed < order.first_possible) | (changed > order.last_possible)
     return np.asarray(leaves.sum(axis=1))
 

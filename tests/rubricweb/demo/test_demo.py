@@ -21,8 +21,9 @@ from rubricweb.campaigns.conflicts import ConflictQuery, conflicts
 from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
-from rubricweb.demo.loading import ACCOUNTS, MADE, PASSWORD, SLUG, load_demo
-from rubricweb.demo.management.commands.demo import STEPS
+from rubricweb.demo import PASSWORD, SLUG
+from rubricweb.demo.loading import ACCOUNTS, MADE, load_demo
+from rubricweb.demo.management.commands.demo import further_steps
 from rubricweb.demo.reviewing import BEGUN, CONFLICTS, DECIDED, FINISHED, OKAY_NUGGETS, RETIRED, REWORDED
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GradingJob
@@ -44,7 +45,7 @@ def demo(db, redis_server, settings, tmp_path) -> Collection:
     """The demo as `manage.py demo` loads it, step by step."""
     settings.DATA_DIR = tmp_path
     collection = load_demo()
-    for step in STEPS.values():
+    for step in further_steps().values():
         step(collection)
     return collection
 

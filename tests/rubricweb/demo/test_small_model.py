@@ -4,7 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from grading.graders import hf_model
-from rubricweb.demo.loading import MODELS, PROMPTS, grade_with_model, load_demo
+from rubricweb.demo import MODELS
+from rubricweb.demo.loading import PROMPTS, grade_with_model, load_demo
 from rubricweb.grades.models import Grade, GradingJob
 
 

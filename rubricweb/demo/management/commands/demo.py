@@ -28,18 +28,7 @@ from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
 from rubricweb.core import database, reader, redaction, redis_server, servers
 from rubricweb.corpus.models import Collection
-from rubricweb.demo.loading import (
-    MODELS,
-    PASSWORD,
-    SLUG,
-    grade_with_model,
-    load_demo,
-    make_run,
-    publish,
-    submit_runs,
-    unpacked_meanwhile,
-)
-from rubricweb.demo.reviewing import begin_review, revise_bank, vote_and_label
+from rubricweb.demo import MODELS, PASSWORD, SLUG
 from rubricweb.jobs.probes import has_migrations
 
 START_SECONDS = 10
@@ -176,15 +165,18 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
             process.kill()
 
 
-STEPS: dict[str, Callable[[Collection], None]] = {
-    "Two teams send in four runs of answers ...": submit_runs,
-    "Making a run of the best sentences ...": make_run,
-    "Rewording the rubric, and grading what is new ...": revise_bank,
-    "Two assessors rate 150 pairs, and disagree on some ...": begin_review,
-    "They vote on 60 pairs of answers, and label 100 citations ...": vote_and_label,
-    "Publishing a leaderboard and a release ...": publish,
-}
-"""What is said, and what is done then; all on the collection as it was loaded."""
+def further_steps() -> dict[str, Callable[[Collection], None]]:
+    """Return what is said, and what is done then; all on the collection as it was loaded."""
+    from rubricweb.demo import loading, reviewing
+
+    return {
+        "Two teams send in four runs of answers ...": loading.submit_runs,
+        "Making a run of the best sentences ...": loading.make_run,
+        "Rewording the rubric, and grading what is new ...": reviewing.revise_bank,
+        "Two assessors rate 150 pairs, and disagree on some ...": reviewing.begin_review,
+        "They vote on 60 pairs of answers, and label 100 citations ...": reviewing.vote_and_label,
+        "Publishing a leaderboard and a release ...": loading.publish,
+    }
 
 
 class Command(reader.OperatorCommand):
@@ -206,6 +198,8 @@ class Command(reader.OperatorCommand):
             if not load_only:
                 check_port(port)
             if model:
+                from rubricweb.demo.loading import unpacked_meanwhile
+
                 gguf_file(MODELS[model])
             with running_redis():
                 self._migrate()
@@ -230,19 +224,24 @@ class Command(reader.OperatorCommand):
             call_command("migrate", verbosity=0)
 
     def _load(self) -> None:
-        if not Collection.objects.filter(slug=SLUG).exists():
-            with transaction.atomic():
-                self._say("Loading 18 topics with their passages, questions and runs, and grading them ...")
-                collection = load_demo()
-                for line, step in STEPS.items():
-                    self._say(line)
-                    step(collection)
+        if Collection.objects.filter(slug=SLUG).exists():
+            return
+        from rubricweb.demo.loading import load_demo  # half of what this command imports
+
+        with transaction.atomic():
+            self._say("Loading 18 topics with their passages, questions and runs, and grading them ...")
+            collection = load_demo()
+            for line, step in further_steps().items():
+                self._say(line)
+                step(collection)
 
     def _say(self, step: str) -> None:
         self.stdout.write(step)
         self.stdout.flush()
 
     def _grade(self, model: str) -> None:
+        from rubricweb.demo.loading import grade_with_model
+
         jobs = grade_with_model(Collection.objects.get(slug=SLUG), model)
         if jobs:
             self.stdout.write(
