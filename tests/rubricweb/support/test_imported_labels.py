@@ -242,7 +242,7 @@ def test_citations_that_several_runs_share_show_how_steady_people_are(sea, load,
     load(line("alpha", "s1", ALPHA), line("beta", "s1", BETA))
     assert repeated(sea) == Repeated(citations=1, differing=1)
     page = " ".join(client_of(owner).get("/collections/autumn/support/").text.split())
-    assert "of 1 citations that the answers of several runs share, sentence and document, 1 have" in page
+    assert "of 1 citation that the answers of several runs share, sentence and document, 1 has" in page
     LabelledAnswer.objects.filter(response__run__run_tag="beta").update(labels=[[1]])
     assert repeated(sea) == Repeated(citations=1, differing=0)
 
