@@ -76,6 +76,7 @@ def make_day(number: int, n_topics: int) -> Collection:
         PASSAGES - 1,
         day.pk,
     )
+    execute("ANALYZE corpus_topic, corpus_passage")  # or it may join by going through all pairs
     execute(
         "INSERT INTO corpus_pooled (topic_id, passage_id, position) "
         "SELECT t.id, p.id, p.n %% %s FROM corpus_topic t JOIN "
