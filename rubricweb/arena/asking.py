@@ -20,7 +20,7 @@ from rubricweb.arena.pipelines import Pipeline
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer, options_of_writer
+from rubricweb.corpus.writers import Writer, options_of_writer
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import Limits, begin
 from rubricweb.jobs.models import Job

@@ -21,7 +21,7 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.answers import CountedVote, Place, as_arrays, counted_votes, stored_answers
 from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import Writer
+from rubricweb.corpus.writers import Writer
 
 P = TypeVar("P")
 REPEAT_EVERY = 5

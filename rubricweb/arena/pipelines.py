@@ -15,8 +15,8 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.battles import DRAWN, SYSTEMS
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer, writer_of
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.writers import Writer, writer_of
 from rubricweb.jobs.limits import MILLION, cost
 from rubricweb.systems.retrieval import corpus_names
 

@@ -23,7 +23,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Subtopic, Topic
-from rubricweb.corpus.prompts import Writer, limited_writer
+from rubricweb.corpus.writers import Writer, limited_writer
 from rubricweb.jobs import leases
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.limits import KeptReplies, Limits, begin, price_of_calls, tokens_of

@@ -19,7 +19,7 @@ from rubricweb.banks import draft_jobs, drafting
 from rubricweb.banks.draft_models import DraftChunk, DraftJob, DraftRequest
 from rubricweb.banks.drafting import request_of
 from rubricweb.corpus import convert as corpus
-from rubricweb.corpus.prompts import Writer, unlimited_writer
+from rubricweb.corpus.writers import Writer, unlimited_writer
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import Need, TaskKind
 from rubricweb.jobs.leases import Lease

@@ -22,7 +22,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import Writer, limited_writer
+from rubricweb.corpus.writers import Writer, limited_writer
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.limits import (
     CHARS_A_TOKEN,

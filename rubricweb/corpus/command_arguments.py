@@ -6,15 +6,12 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from django.core.management import CommandError
 from django.forms import BaseForm
 
 from rubricweb.accounts.roles import InColdStorage
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.limits import MORE_THAN_EXPECTED, Limits
-from rubricweb.jobs.progress import Price
 
 
 def collection_named(slug: str, *, cold: bool = False) -> Collection:
@@ -29,22 +26,6 @@ def collection_named(slug: str, *, cold: bool = False) -> Collection:
     if collection.cold_at and not cold:
         raise InColdStorage(slug)
     return collection
-
-
-def add_limit_arguments(parser: ArgumentParser) -> None:
-    """Add the limits of a job that asks a model, and the switch to say only what it would take."""
-    parser.add_argument(
-        "--most-calls", type=int, metavar="N", help="of the model; default: twice what is expected"
-    )
-    parser.add_argument("--most-dollars", type=float, metavar="USD", help="where the model has a price")
-    parser.add_argument("--price-only", action="store_true", help="only say what it would take")
-
-
-def limits_named(options: Mapping[str, Any], expected: Price) -> Limits:
-    """Return the limits that a command was given. Raises CommandError without a price and --most-calls."""
-    if expected.dollars is None and not options["most_calls"]:
-        raise CommandError("the price of this model is not known: say --most-calls")
-    return Limits(options["most_calls"] or MORE_THAN_EXPECTED * expected.cells, options["most_dollars"])
 
 
 def add_server_argument(parser: ArgumentParser) -> None:

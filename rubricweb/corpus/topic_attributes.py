@@ -23,7 +23,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.attribute_jobs import LISTING, PERSON, Value
 from rubricweb.corpus.derived_models import AttributeJob
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.prompts import WriterForm
+from rubricweb.corpus.writers import WriterForm
 from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.listing import lines_of
 from rubricweb.jobs.models import Job

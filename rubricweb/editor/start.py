@@ -28,7 +28,7 @@ from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
-from rubricweb.corpus import access, prompts
+from rubricweb.corpus import access, writers
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import ExpectedCost, Limits, LimitsForm, change_limits, cost
@@ -94,7 +94,7 @@ def writers_offered(collection: Collection) -> dict[str, str]:
     """
     offered: dict[str, str] = {}
     backends = {backend.name: backend for backend in drafting_backends()}
-    if own := prompts.writer_of(collection):
+    if own := writers.writer_of(collection):
         offered[f"{own.backend}|{own.llm}"] = f"{own.llm}, the collection's own"
     if find_spec(PACKAGED[SMOLLM2][1]) and "hf_causal" in backends:
         offered.setdefault(f"hf_causal|{SMOLLM2}", "SmolLM2 135M, delivered with RubricWeb (small and weak)")

@@ -17,7 +17,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import WriterForm, longest_reply_field
+from rubricweb.corpus.writers import WriterForm, longest_reply_field
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.limits import ExpectedCost, LimitsForm

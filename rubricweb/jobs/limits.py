@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from django import forms
 from django.conf import settings
+from django.core.management import CommandError
 from django.db import transaction
 from django.db.models import F, Model, Q
 
@@ -312,3 +314,19 @@ class AskingKind(ChunkKind[C]):
 
     def job_changed(self, job: Any) -> None:
         events.publish(job.collection.channel, "progress")
+
+
+def add_limit_arguments(parser: ArgumentParser) -> None:
+    """Add the limits of a job that asks a model, and the switch to say only what it would take."""
+    parser.add_argument(
+        "--most-calls", type=int, metavar="N", help="of the model; default: twice what is expected"
+    )
+    parser.add_argument("--most-dollars", type=float, metavar="USD", help="where the model has a price")
+    parser.add_argument("--price-only", action="store_true", help="only say what it would take")
+
+
+def limits_named(options: Mapping[str, Any], expected: Price) -> Limits:
+    """Return the limits that a command was given. Raises CommandError without a price and --most-calls."""
+    if expected.dollars is None and not options["most_calls"]:
+        raise CommandError("the price of this model is not known: say --most-calls")
+    return Limits(options["most_calls"] or MORE_THAN_EXPECTED * expected.cells, options["most_dollars"])

@@ -22,8 +22,8 @@ from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID, Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import WriterForm, longest_reply_field
 from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, UnknownRuns, find_runs, tasks
+from rubricweb.corpus.writers import WriterForm, longest_reply_field
 from rubricweb.grades.engine import monitor
 from rubricweb.jobs.limits import ExpectedCost, LimitsForm
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of

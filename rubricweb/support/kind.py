@@ -14,7 +14,7 @@ from grading.graders.replies import NoReply
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import Support, support_prompt
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import Writer, limited_writer
+from rubricweb.corpus.writers import Writer, limited_writer
 from rubricweb.jobs.kinds import Need
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.limits import (

@@ -12,7 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.corpus.prompts import options_of_writer
+from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import Limits, begin
 from rubricweb.jobs.models import Job

@@ -22,7 +22,7 @@ from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run, Topic
-from rubricweb.corpus.prompts import writer_choices, writer_of
+from rubricweb.corpus.writers import writer_choices, writer_of
 from rubricweb.grades.engine import monitor
 from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.progress import Progress, progress_of

@@ -32,8 +32,8 @@ from rubricweb.arena.judges.views import JudgeForm
 from rubricweb.arena.judges.votes import ORDERS
 from rubricweb.arena.models import Arena, Battle, JudgeJob, Vote
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import MOST_REPLY_TOKENS
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
+from rubricweb.corpus.writers import MOST_REPLY_TOKENS
 from rubricweb.jobs.limits import change_limits
 
 NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")

@@ -15,7 +15,7 @@ from grading.systems.reranking import rating_prompts
 from grading.types import Topic
 from rubricweb.api.resources.jobs import LimitedWorkSerializer
 from rubricweb.arena.models import Question
-from rubricweb.corpus.prompts import writer_choices
+from rubricweb.corpus.writers import writer_choices
 from rubricweb.jobs.limits import MOST_CALLS
 from rubricweb.systems.make import DEEPEST, MOST_SOURCES, MOST_WORDS
 from rubricweb.systems.retrieval import corpus_names, sources_sent

@@ -41,7 +41,7 @@ from rubricweb.api.resources.system_fields import (
 from rubricweb.arena.asking import answer_once
 from rubricweb.arena.models import Question
 from rubricweb.corpus.models import Collection, Passage
-from rubricweb.corpus.prompts import writer_of
+from rubricweb.corpus.writers import writer_of
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.models import Job

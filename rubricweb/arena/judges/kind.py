@@ -18,7 +18,7 @@ from rubricweb.arena.answers import answer_words
 from rubricweb.arena.judges.votes import ORDERS, PairJudgment, Side, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
 from rubricweb.corpus.models import Collection, Response
-from rubricweb.corpus.prompts import Writer, limited_writer
+from rubricweb.corpus.writers import Writer, limited_writer
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.limits import (
     CHARS_A_TOKEN,

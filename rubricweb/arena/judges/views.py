@@ -33,7 +33,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import WriterForm, longest_reply_field
+from rubricweb.corpus.writers import WriterForm, longest_reply_field
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.raters import raters
 from rubricweb.grades.selectors import banks

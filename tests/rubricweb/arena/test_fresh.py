@@ -17,8 +17,8 @@ from rubricweb.arena.board import vote_board
 from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.corpus.prompts import Writer
 from rubricweb.corpus.pseudonyms import run_pseudonym
+from rubricweb.corpus.writers import Writer
 from rubricweb.jobs import limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.worker import work_on

@@ -11,7 +11,7 @@ from grading.intrinsic_attributes import MEANINGS, question
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus import attribute_jobs
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
-from rubricweb.corpus.prompts import Writer
+from rubricweb.corpus.writers import Writer
 from rubricweb.jobs import limits
 from rubricweb.jobs.limits import Limits, change_limits, digest_of
 from rubricweb.jobs.models import Job

@@ -12,8 +12,9 @@ from rubricweb.arena import actions
 from rubricweb.arena.judges.kind import price
 from rubricweb.arena.models import JudgeJob
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named, limits_named
-from rubricweb.corpus.prompts import first_writer
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.writers import first_writer
+from rubricweb.jobs.limits import add_limit_arguments, limits_named
 
 
 class Command(OperatorCommand):

@@ -10,8 +10,9 @@ from django.core.management import CommandError
 from rubricweb.core.formatting import counted
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus import attribute_jobs
-from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named, limits_named
-from rubricweb.corpus.prompts import Writer, first_writer, writer_choices
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.writers import Writer, first_writer, writer_choices
+from rubricweb.jobs.limits import add_limit_arguments, limits_named
 
 
 class Command(OperatorCommand):

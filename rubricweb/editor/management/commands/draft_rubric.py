@@ -18,7 +18,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import writer_of
+from rubricweb.corpus.writers import writer_of
 from rubricweb.jobs.limits import MORE_THAN_EXPECTED, Limits
 
 

@@ -11,9 +11,10 @@ from django.core.management.base import CommandError
 from grading.statistics.calibration import Estimate
 from grading.support import LONGEST_REPLY, JudgedCitations
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named, limits_named
+from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.prompts import first_writer
+from rubricweb.corpus.writers import first_writer
+from rubricweb.jobs.limits import add_limit_arguments, limits_named
 from rubricweb.jobs.progress import Price
 from rubricweb.support import actions
 from rubricweb.support.actions import Asking, NothingToAsk

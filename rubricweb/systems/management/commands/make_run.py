@@ -10,8 +10,8 @@ from grading.systems.base import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.command_arguments import add_limit_arguments, collection_named
-from rubricweb.jobs.limits import Limits
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.jobs.limits import Limits, add_limit_arguments
 from rubricweb.systems import actions
 from rubricweb.systems.kind import SystemPrice, price
 
