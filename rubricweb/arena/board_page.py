@@ -21,7 +21,7 @@ from rubricweb.arena import access, actions, battle_files, files
 from rubricweb.arena.answers import NOUNS, Place, Verdict, counted_votes, paired_topics, stored_answers
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
-from rubricweb.arena.models import Arena
+from rubricweb.arena.models import Arena, JudgeJob
 from rubricweb.arena.rubric import rubric_and_votes
 from rubricweb.arena.selectors import modules_of_runs
 from rubricweb.banks.models import Bank
@@ -269,7 +269,10 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _has_pairs(collection: Collection) -> bool:
-    return bool(paired_topics(stored_answers(collection)))
+    """Return whether there is anything to vote on, or a model was asked for votes."""
+    return JudgeJob.objects.filter(collection=collection).exists() or bool(
+        paired_topics(stored_answers(collection))
+    )
 
 
 def _board(collection: Collection, form: BoardForm) -> VoteBoard:

@@ -39,7 +39,7 @@ from rubricweb.leaderboards.board.columns import Column, Place, changed
 from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.plots import Dot, DotAxis, Spread
-from rubricweb.plots.cells import shade
+from rubricweb.plots.cells import MOST_TOPICS, mean_of, shade, topic_groups
 
 PAGE = "leaderboards/board.html"
 SEEN = "seen"
@@ -201,6 +201,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
         "axis": axis,
         "lines": _lines(current, columns, rendering, axis, sort),
         "is_dense": len(current.rows) >= DENSE_FROM,
+        "topics_a_mark": -(-len(current.topics) // MOST_TOPICS),
         "is_mixed": is_mixed and sort in ("", by_rank),
         "heads": board_columns.heads(current, columns, query, sort or ("" if is_mixed else by_rank)),
         "has_estimates": any(row.estimate for row in current.rows),
@@ -251,7 +252,7 @@ def _lines(
     on_page = board_columns.at(columns, Place.PAGE)
     origins = selectors.run_origins(current.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
-    names = [f"{topic.name} {Truncator(topic.text).chars(40)}" for topic in current.topics]
+    groups = topic_groups([f"{topic.name} {Truncator(topic.text).chars(40)}" for topic in current.topics])
     lines = []
     for row, (band, band_rows) in zip(rows, plots.bands([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
@@ -268,7 +269,7 @@ def _lines(
                 TopicCell(None, f"{name} · not counted")
                 if score is None
                 else TopicCell(shade(score / max(highest, 1.0)), f"{name} · {score:z.2f}")
-                for score, name in zip(row.by_topic, names, strict=True)
+                for score, name in ((mean_of(row.by_topic[places]), name) for name, places in groups)
             ),
         )
         lines.append(line)

@@ -30,7 +30,7 @@ from rubricweb.leaderboards.board import BoardError, BoardRow
 from rubricweb.leaderboards.board.columns import COLUMNS, BoardCell, Column, Further, Place, at
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.plots import Dot, DotAxis, Spread, bands, dot_axis
-from rubricweb.plots.cells import shade
+from rubricweb.plots.cells import mean_of, shade, topic_groups
 
 SORTS = ("", "score", "run")
 """By rank, the lowest score first, by name."""
@@ -78,7 +78,7 @@ class PublicLine:
     numbers: list[BoardCell]
     """The cells of the columns that the page has."""
     topics: list[tuple[str, float | None, int | None]]
-    """The name, the score and its shade of each topic."""
+    """The name, the score and its shade of each topic, or of neighbouring ones."""
 
 
 def page_context(public: PublicBoard, document: Document, address: str, sort: str) -> dict[str, object]:
@@ -93,6 +93,7 @@ def page_context(public: PublicBoard, document: Document, address: str, sort: st
         "axis": axis,
         "lines": _lines(document, columns, axis, sort),
         "columns": columns,
+        "topics": [name for name, _ in topic_groups(document.get("topics", []))],
         "sort": sort,
         "made": made,
         "facts": _facts(public, document),
@@ -155,7 +156,7 @@ def _lines(
         rows = [*scored[::-1], *(row for row in rows if row.score is None)]
     elif any(row.is_behind for row in rows):
         rows = sorted(rows, key=lambda row: (row.is_behind is None, row.is_behind))
-    topics = document.get("topics", [])
+    groups = topic_groups(document.get("topics", []))
     highest = max([1.0, *(score for row in rows for score in row.by_topic if score is not None)])
     return [
         PublicLine(
@@ -164,8 +165,8 @@ def _lines(
             *band,
             [column.cell(row) for column in columns],
             [
-                (topic, score, None if score is None else shade(score / highest))
-                for topic, score in zip(topics, row.by_topic, strict=True)
+                (name, score, None if score is None else shade(score / highest))
+                for name, score in ((name, mean_of(row.by_topic[places])) for name, places in groups)
             ],
         )
         for row, band in zip(rows, bands([row.is_behind for row in rows]), strict=True)

@@ -42,6 +42,8 @@ WIDER = 16
 """Units that a label of capitals takes beyond those of `shortened`."""
 EQUAL = 5e-4
 """Smaller differences are hollow dots."""
+MOST_TOPICS = 200
+"""Topics that boards show one by one; of more, each mark is of neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,35 @@ def shade(share: float) -> int:
     [0, 1, 3, 5]
     """
     return sum(share >= end for end in BINS)
+
+
+def topic_groups(topics: Sequence[str]) -> list[tuple[str, slice]]:
+    """Return the marks of a board's topics, each with its name and its places: of one topic, or of several.
+
+    >>> topic_groups(["q1", "q2"])
+    [('q1', slice(0, 1, None)), ('q2', slice(1, 2, None))]
+    >>> topic_groups(["q"] * 1_000)[-1]
+    ('topics 996 to 1,000', slice(995, 1000, None))
+    """
+    if len(topics) <= MOST_TOPICS:
+        return [(name, slice(place, place + 1)) for place, name in enumerate(topics)]
+    size = -(-len(topics) // MOST_TOPICS)
+    starts = range(0, len(topics), size)
+    ends = [min(start + size, len(topics)) for start in starts]
+    return [
+        (f"topics {start + 1:,} to {end:,}", slice(start, end))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def mean_of(scores: Sequence[float | None]) -> float | None:
+    """Return the mean of those that are there; None of none.
+
+    >>> mean_of([0.5, None, 1.0]), mean_of([None])
+    (0.75, None)
+    """
+    counted = [score for score in scores if score is not None]
+    return sum(counted) / len(counted) if counted else None
 
 
 def confusion(

@@ -18,10 +18,12 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.leaderboards import board_page
 from rubricweb.leaderboards.board import BoardSpec, MissingTopic, files, provenance, selectors
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.by_attribute import board_by_attribute
 from rubricweb.leaderboards.comparison import compare
+from rubricweb.plots import cells
 from tests import factories
 from tests.worked import judge
 
@@ -168,3 +170,12 @@ def test_boards_of_items_say_nothing_of_trec_eval(close):
     )
     assert "order of a run" not in dict(provenance.statements(selectors.board(spec)))
     assert "trec_eval" not in board_of(close, "rubric_cover")
+
+
+def test_strip_of_many_topics_has_a_mark_for_several(made, viewer, client_of, monkeypatch):
+    for module in (cells, board_page):
+        monkeypatch.setattr(module, "MOST_TOPICS", 1)
+    page = client_of(viewer).get(reverse("leaderboards:board", args=["autumn"]))
+    stray = next(line for line in page.context["lines"] if line.row.run_tag == "stray")
+    assert [(cell.label, cell.shade) for cell in stray.topics] == [("topics 1 to 2 · 0.50", 3)]
+    assert "2 topics, easiest first (2 a mark)" in " ".join(page.text.split())
