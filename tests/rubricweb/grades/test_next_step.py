@@ -38,7 +38,7 @@ def test_each_step_follows_the_one_before(collection, owner):
 
 @pytest.mark.parametrize(
     "address",
-    ["/collections/{}/grades/jobs/", "/collections/{}/campaigns/new/", "/collections/{}/arena/"],
+    ["/collections/{}/grades/jobs/", "/collections/{}/campaigns/new/"],
 )
 def test_where_nothing_can_be_graded_the_next_step_is_offered(collection, owner, client_of, address):
     address, client = address.format(collection.slug), client_of(owner)
