@@ -104,7 +104,7 @@ def battle(places, answers) -> Screen:  # noqa: F811
     def saved() -> list[tuple[str, str]]:
         return list(Vote.objects.values_list("answer", "evidence"))
 
-    return Screen(opened, ("1", "4"), saved, [("left", "both_bad")])
+    return Screen(opened, ("1", "4", "Enter"), saved, [("left", "both_bad")])
 
 
 @pytest.fixture
