@@ -90,7 +90,7 @@ def test_a_red_banner_says_how_to_start_a_worker_until_one_lives(
     worker = start_worker(calls=tmp_path / "calls")
     expect(page.get_by_role("alert")).to_have_count(0, timeout=SOON)
     expect(page.locator(".workers")).to_contain_text(str(worker.process.pid))
-    expect(of(page, slow)).to_contain_text(re.compile(r"[1-9][\d,]* of 1,752"), timeout=SOON)
+    expect(of(page, slow)).to_contain_text(re.compile(r"[1-9][\d,]* of\s+1,752"), timeout=SOON)
 
 
 def test_pause_resume_and_priority(people, places, slow, grading):

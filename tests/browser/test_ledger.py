@@ -59,7 +59,7 @@ def test_the_board_moves_while_one_tries(people, places):
     for included in left_out:
         included.uncheck()
     expect(board.locator("tr[data-moved]")).not_to_have_count(0)
-    expect(board).to_contain_text(re.compile(r"[1-9] of \d+ runs move"))
+    expect(board).to_contain_text(re.compile(r"[1-9] of\s+\d+ runs\s+move"))
     page.get_by_label("Solo", exact=True).nth(1).check()
     expect(board.locator("tr[data-moved]")).not_to_have_count(0)
     page.get_by_label("All active items").check()
