@@ -29,26 +29,30 @@ def cool(collection: Collection, *, by: User | None) -> int:
     matrices.keep_all_snapshots(collection)
     pools.keep_snapshots_of(collection.pk)
     before = _stamps(collection)
-    written = cold.write(collection)
-    with transaction.atomic():
-        Collection.objects.select_for_update().get(pk=collection.pk)
-        if reason := why_not(collection):
-            raise CannotMove(reason)
-        grades = Grade.objects.filter(topic__in=collection.topics.all())
-        if _stamps(collection, locked=True) != before or grades.count() != written:
-            raise CannotMove("Grades have changed meanwhile. Try again.")
-        grades.order_by()._raw_delete(using="default")
-        Collection.objects.filter(pk=collection.pk).update(cold_at=timezone.now())
-        audit.record("grades put into cold storage", collection, by=by, detail=f"{written:,} grades")
+    with cold.new_folder(collection.pk) as folder:
+        written = cold.write(collection, folder)
+        with transaction.atomic():
+            locked = Collection.objects.select_for_update().get(pk=collection.pk)
+            if reason := why_not(locked):
+                raise CannotMove(reason)
+            grades = Grade.objects.filter(topic__in=collection.topics.all())
+            is_changed = _stamps(collection, locked=True) != before or grades.count() != written
+            if locked.cold_at or is_changed:
+                raise CannotMove("Grades have changed meanwhile. Try again.")
+            if not written:
+                raise CannotMove(f"{collection.slug} has no grades.")
+            cold.keep(folder, collection.pk)
+            grades.order_by()._raw_delete(using="default")
+            Collection.objects.filter(pk=collection.pk).update(cold_at=timezone.now())
+            audit.record("grades put into cold storage", collection, by=by, detail=f"{written:,} grades")
     return written
 
 
 def thaw(collection: Collection, *, by: User | None) -> int:
     """Bring all grades back as rows; return how many. Raises CannotMove, and then nothing is changed."""
-    if not collection.cold_at:
-        raise CannotMove(f"{collection.slug} is not in cold storage.")
     with transaction.atomic():
-        Collection.objects.select_for_update().get(pk=collection.pk)
+        if not Collection.objects.select_for_update().get(pk=collection.pk).cold_at:
+            raise CannotMove(f"{collection.slug} is not in cold storage.")
         expected = sum(grades for *_, grades in _stamps(collection, locked=True))
         brought = cold.bring_back(collection)
         if brought != expected:

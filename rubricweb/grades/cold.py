@@ -16,6 +16,7 @@ from datetime import UTC
 from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,11 +56,23 @@ def remove(collection_id: int) -> None:
     shutil.rmtree(folder_of(collection_id), ignore_errors=True)
 
 
-def write(collection: Collection) -> int:
-    """Write the grades of a collection to files, in place of earlier ones; return how many."""
-    remove(collection.pk)
-    folder = folder_of(collection.pk)
-    folder.mkdir(parents=True)
+@contextmanager
+def new_folder(collection_id: int) -> Iterator[Path]:
+    """Make a folder beside the collection's own, so that no two moves write to one; it goes afterwards."""
+    parent = folder_of(collection_id).parent
+    parent.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=parent, prefix=f".{collection_id}-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def keep(folder: Path, collection_id: int) -> None:
+    """Make the files of a new folder those of the collection."""
+    remove(collection_id)
+    shutil.copytree(folder, folder_of(collection_id))
+
+
+def write(collection: Collection, folder: Path) -> int:
+    """Write the grades of a collection to files; return how many."""
     written = 0
     with _duckdb() as duck:
         for place, (config_id, topic_ids) in enumerate(_parts(collection)):

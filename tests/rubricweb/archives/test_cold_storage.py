@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -133,8 +134,8 @@ def test_every_page_is_a_board_or_says_how_to_get_the_grades_back(
 def test_what_changed_meanwhile_refuses_the_move(own: Bank, monkeypatch):
     write = cold.write
 
-    def write_and_change(collection: Collection) -> int:
-        written = write(collection)
+    def write_and_change(collection: Collection, folder: Path) -> int:
+        written = write(collection, folder)
         MatrixStamp.objects.filter(pk=MatrixStamp.objects.first().pk).update(number=7)
         return written
 
@@ -144,6 +145,29 @@ def test_what_changed_meanwhile_refuses_the_move(own: Bank, monkeypatch):
         cool(own.collection, by=None)
     assert rows() == before
     assert Collection.objects.get().cold_at is None
+    assert not list(folder_of(own.collection.pk).parent.iterdir())
+
+
+def test_two_moves_at_once_lose_nothing(own: Bank, monkeypatch):
+    """The second begins before the first has ended, and ends after it."""
+    write, before = cold.write, rows()
+
+    def write_meanwhile(collection: Collection, folder: Path) -> int:
+        monkeypatch.setattr(cold, "write", write)
+        cool(collection, by=None)
+        return write(collection, folder)
+
+    monkeypatch.setattr(cold, "write", write_meanwhile)
+    with pytest.raises(CannotMove, match="changed meanwhile"):
+        cool(own.collection, by=None)
+    thaw(Collection.objects.get(), by=None)
+    assert rows() == before
+
+
+def test_a_collection_without_grades_stays_as_it_is(own: Bank):
+    Grade.objects.all().delete()
+    with pytest.raises(CannotMove, match="has no grades"):
+        cool(own.collection, by=None)
 
 
 def test_nothing_is_graded_or_archived(own: Bank, tmp_path):
