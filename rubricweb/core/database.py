@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from django.db.models import Model
 WAIT_SECONDS = 0.5
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 LOOKED_UP = 500
 """Ids per query: SQLite takes at most a thousand parameters."""
 HINT = (
@@ -72,6 +74,17 @@ def copy_rows(
             for row in rows:
                 copy.write_row(row)
         return int(cursor.rowcount)
+
+
+def in_portions(rows: Iterable[T], sizes: Iterable[int], most: int) -> Iterator[list[T]]:
+    """Yield the rows in their order, a new list each time that their sizes have passed a multiple of `most`.
+
+    >>> list(in_portions("abcd", [3, 3, 3, 3], 5))
+    [['a', 'b'], ['c', 'd']]
+    """
+    placed = zip(rows, accumulate(sizes, initial=0), strict=False)
+    for _, portion in groupby(placed, key=lambda pair: pair[1] // most):
+        yield [row for row, _ in portion]
 
 
 def create(objects: Iterable[M], *, batch_size: int | None = None) -> list[M]:

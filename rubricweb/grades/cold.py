@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC
-from itertools import accumulate, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -151,10 +151,11 @@ def _parts(collection: Collection) -> Iterator[tuple[int, list[int]]]:
     """Yield (config, topics) of about ROWS_A_FILE grades each."""
     stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
     rows = list(stamps.order_by("config", "topic").values_list("config_id", "topic_id", "grades"))
-    before = accumulate((grades for *_, grades in rows), initial=0)
-    placed = zip(rows, before, strict=False)
-    for (config_id, _), part in groupby(placed, key=lambda pair: (pair[0][0], pair[1] // ROWS_A_FILE)):
-        yield config_id, [topic_id for (_, topic_id, _), _ in part]
+    for config_id, of_config in groupby(rows, key=itemgetter(0)):
+        stamped = list(of_config)
+        topics = (topic_id for _, topic_id, _ in stamped)
+        for portion in database.in_portions(topics, (grades for *_, grades in stamped), ROWS_A_FILE):
+            yield config_id, portion
 
 
 def _array(name: str, values: Sequence[Any]) -> NDArray[Any]:  # Any: values of each kind of column

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome, Ratings
 from rubricweb.banks.models import ItemRevision
-from rubricweb.core import packed
+from rubricweb.core import database, packed
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.grades import cold, visibility
@@ -221,20 +221,13 @@ def _load(config: GraderConfig, topics: list[TopicPool], stamps: Stamps) -> Load
     """
     ids = sorted(topic.topic_id for topic in topics if topic.topic_id in stamps)
     of_topics = dict(read_snapshots(config.pk, {pk: stamps[pk][0] for pk in ids}))
-    for some in _groups({pk: stamps[pk][1] for pk in ids if pk not in of_topics}):
+    absent = [pk for pk in ids if pk not in of_topics]
+    for some in database.in_portions(absent, (stamps[pk][1] for pk in absent), READ_AT_ONCE):
         of_topics |= from_rows(config, some)
     uids = dict(ItemRevision.including_secret.filter(topic__in=list(of_topics)).values_list("pk", "uid"))
     for topic in topics:
         ratings = of_topics.pop(topic.topic_id, NO_RATINGS)
         yield topic, _in_pool(topic, ratings, uids)
-
-
-def _groups(grades: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield the topics in their order, in groups of so many grades that their rows take little memory."""
-    before = accumulate(grades.values(), initial=0)
-    pairs = zip(grades, before, strict=False)
-    for _, group in groupby(pairs, key=lambda pair: pair[1] // READ_AT_ONCE):
-        yield [topic_id for topic_id, _ in group]
 
 
 def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, TopicRatings]:
@@ -292,10 +285,8 @@ def keep_snapshots() -> None:
 def keep_all_snapshots(collection: Collection) -> None:
     """Write every snapshot of a collection's ratings that is outdated."""
     stamps = out_of_date(topic__collection=collection)
-    before = accumulate((stamp.grades for stamp in stamps), initial=0)
-    placed = zip(stamps, before, strict=False)
-    for _, some in groupby(placed, key=lambda pair: pair[1] // KEPT_AT_ONCE):
-        _keep(stamp for stamp, _ in some)
+    for some in database.in_portions(stamps, (stamp.grades for stamp in stamps), KEPT_AT_ONCE):
+        _keep(some)
 
 
 def _keep(stamps: Iterable[MatrixStamp]) -> None:
