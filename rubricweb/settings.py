@@ -185,6 +185,18 @@ TEMPLATES = [
         "APP_DIRS": True,
         "OPTIONS": {
             "builtins": ["template_partials.templatetags.partials"],
+            "libraries": {
+                "core": "rubricweb.core.tags",
+                "grades": "rubricweb.grades.tags",
+                "help": "rubricweb.help.pages",
+                "imports": "rubricweb.imports.queries",
+                "keys": "rubricweb.accounts.keys",
+                "leaderboards": "rubricweb.leaderboards.tags",
+                "review": "rubricweb.review.tags",
+                "roles": "rubricweb.accounts.roles",
+                "tabs": "rubricweb.home.tabs",
+                "tokens": "rubricweb.api.tokens",
+            },
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -367,33 +379,4 @@ METRICS_TOKEN = environment.secret(
 )
 LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")
 LOG_FORMAT = rubric.str("LOG_FORMAT", "plain", validate=validate.OneOf(["plain", "json"]))
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "plain": {
-            "()": "rubricweb.core.redaction.PrivateFormatter",
-            "format": "{asctime} {levelname} {name} [{reference}]: {message}",
-            "style": "{",
-        },
-        "json": {"()": "rubricweb.core.redaction.JsonFormatter"},
-    },
-    "filters": {"reference": {"()": "rubricweb.core.redaction.WithReference"}},
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["reference"]},
-    },
-    # One handler for all, so that the secrets are redacted in the lines of every library.
-    "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {
-        "rubricweb": {"level": LOG_LEVEL},
-        "grading": {"level": LOG_LEVEL},
-        # Errors with their tracebacks; addresses that do not exist are no news.
-        "django": {"level": "ERROR"},
-        "django.security": {"level": "WARNING"},
-        "axes": {"level": "WARNING"},
-        # uvicorn keeps its own levels. What opens a link is hidden in its lines as well.
-        "uvicorn": {"handlers": ["stderr"], "propagate": False},
-        "uvicorn.error": {},
-        "uvicorn.access": {"handlers": ["stderr"], "propagate": False},
-    },
-}
+LOGGING = environment.log_lines(LOG_LEVEL, LOG_FORMAT)

@@ -10,10 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from django import template
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template import Context
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
@@ -299,3 +301,12 @@ def _page(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404("The help has no such page.")
     context = {"page": shown_page, "contents": table_of_contents()}
     return render(request, "help/page.html", context)
+
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def help_url(context: Context) -> str:
+    match = getattr(context.get("request"), "resolver_match", None)
+    return help_for(match.view_name if match else "")

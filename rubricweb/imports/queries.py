@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django import template
+
 from grading.formats import registry
 from grading.formats.assessments import ASSESSMENTS
 from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
@@ -255,3 +257,7 @@ def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:
 
 def _base(file: ImportFile) -> str:
     return file.name.rpartition("/")[2]
+
+
+register = template.Library()
+register.filter("import_summary", summary)

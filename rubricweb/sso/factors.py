@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 from http import HTTPStatus
+from typing import Any
 
 import qrcode
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import clear_totp_secret, get_totp_secret, validate_totp_code
+from allauth.socialaccount.models import SocialAccount
 from axes.attempts import get_cool_off_threshold
 from axes.models import AccessAttempt
 from axes.utils import reset as forget_failures
-from django import forms
+from django import forms, template
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db.models import Sum
@@ -28,7 +32,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import errors
 from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
 from rubricweb.sso import actions
-from rubricweb.sso.arrivals import next_address
+from rubricweb.sso.arrivals import LinkAccountForm, next_address
 from rubricweb.sso.middleware import MARK, waiting_person
 
 CODE_FAILURES = 5
@@ -188,3 +192,23 @@ def factor_remove(request: HtmxRequest) -> HttpResponse:
     actions.remove_factor(request.user, by=request.user)
     messages.success(request, "Second factor removed. Your password alone signs you in.")
     return to_section(SECTION)
+
+
+register = template.Library()
+"""For the page of an account, which is of a room below."""
+
+
+@register.simple_tag
+def sign_in_ways(user: User) -> dict[str, Any]:
+    """Return the provider's name with its form, and the state of the second factor with its form."""
+    recovery = Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).first()
+    linked = SocialAccount.objects.filter(user=user, provider=settings.SSO.provider_id)
+    return {
+        "organization": settings.SSO.organization,
+        "is_linked": linked.exists(),
+        "link": LinkAccountForm(user),
+        "has_factors": settings.SSO.has_factors,
+        "has_factor": has_factor(user),
+        "codes_left": len(RecoveryCodes(recovery).get_unused_codes()) if recovery else 0,
+        "factor": CodeForm(),
+    }
