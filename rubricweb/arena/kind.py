@@ -21,7 +21,7 @@ from rubricweb.jobs.limits import AskingKind, need_of
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.systems import retrieval
-from rubricweb.systems.kind import model_of
+from rubricweb.systems.actions import model_of
 from rubricweb.systems.models import made_as_json
 
 LONGEST = 120

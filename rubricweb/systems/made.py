@@ -24,7 +24,7 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.limits import LimitsForm
 from rubricweb.jobs.models import Chunk
 from rubricweb.systems import actions, models
-from rubricweb.systems.kind import price
+from rubricweb.systems.actions import price
 from rubricweb.systems.make import MAKE, page
 from rubricweb.systems.models import SystemChunk, SystemJob
 

@@ -27,7 +27,7 @@ from rubricweb.grades.engine import monitor
 from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.progress import Progress, progress_of
 from rubricweb.systems import actions, retrieval
-from rubricweb.systems.kind import price
+from rubricweb.systems.actions import price
 from rubricweb.systems.models import SystemJob
 
 MAKE = "systems/make.html"

@@ -46,7 +46,7 @@ from rubricweb.jobs import steering
 from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.steering import STEERS
-from rubricweb.systems.kind import price
+from rubricweb.systems.actions import price
 from rubricweb.systems.models import made_from_json
 from rubricweb.systems.retrieval import (
     entries_sent,

@@ -13,7 +13,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.jobs.limits import Limits, add_limit_arguments
 from rubricweb.systems import actions
-from rubricweb.systems.kind import SystemPrice, price
+from rubricweb.systems.actions import SystemPrice, price
 
 
 class Command(OperatorCommand):
