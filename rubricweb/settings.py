@@ -95,7 +95,7 @@ INSTALLED_APPS = [
 # What rooms give to rooms below them, by dotted path: imported on first use.
 KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
-    "rubricweb.corpus.attribute_jobs.AttributeScores",
+    "rubricweb.corpus.topic_attributes.AttributeScores",
     "rubricweb.webhooks.actions.Deliveries",
     "rubricweb.banks.kind.Drafting",
     "rubricweb.banks.kind.CollectionDrafting",
@@ -115,7 +115,7 @@ KINDS_OF_WORK = [
 ]
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
-    "rubricweb.corpus.attribute_jobs.LISTING",
+    "rubricweb.corpus.topic_attributes.LISTING",
     "rubricweb.banks.kind.LISTING",
     "rubricweb.banks.kind.JOBS",
     "rubricweb.imports.kind.LISTING",
@@ -294,7 +294,7 @@ STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 HELP_DIR = FILES_DIR / "docs"
 STATICFILES_DIRS = [FILES_DIR / "static", ("help", HELP_DIR / "img")]
 STATICFILES_FINDERS = [
-    "rubricweb.core.bundles.BundleFinder",
+    "rubricweb.core.static_files.BundleFinder",
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "rubricweb.core.static_files.LibraryFinder",
 ]

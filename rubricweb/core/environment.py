@@ -130,13 +130,13 @@ def install_switches(rubric: Env, settings: dict[str, Any]) -> Switches:
     if not switches.is_on:
         return switches
     settings["INSTALLED_APPS"] += [*ALLAUTH, "rubricweb.sso"]
-    settings["TEMPLATES"][0]["OPTIONS"]["libraries"]["sso"] = "rubricweb.sso.factors"
+    settings["TEMPLATES"][0]["OPTIONS"]["libraries"]["sso"] = "rubricweb.sso.arrivals"
     settings["ON_LEAVING"].append("rubricweb.sso.actions.forget")
     middleware = settings["MIDDLEWARE"]
     middleware.append("allauth.account.middleware.AccountMiddleware")
     if switches.has_factors:
         authenticated = middleware.index("django.contrib.auth.middleware.AuthenticationMiddleware")
-        middleware.insert(authenticated + 1, "rubricweb.sso.middleware.SecondFactor")
+        middleware.insert(authenticated + 1, "rubricweb.sso.factors.SecondFactor")
     settings |= {
         "SOCIALACCOUNT_ADAPTER": "rubricweb.sso.provider.Adapter",
         "MFA_TOTP_TOLERANCE": STEPS_AHEAD,

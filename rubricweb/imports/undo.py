@@ -38,10 +38,9 @@ from rubricweb.grades import store
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.import_ratings import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp, ReplyBlock
-from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.leases import Lease, LeaseLost
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +76,13 @@ Ranges = dict[str, tuple[int, int, int]]
 
 AT_ONCE = 20_000
 """Rows that are removed while somebody waits for the page."""
+
+
+def note_progress(lease: Lease[Import], doing: str, *, done: int) -> None:
+    """Tell people what the worker is at, outside of the import's transaction. Raises LeaseLost."""
+    if not lease.held().update(doing=doing, done=done):
+        raise LeaseLost
+    events.publish(lease.work.collection.channel, "progress")
 
 
 class CannotUndo(Exception):
