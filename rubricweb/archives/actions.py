@@ -32,7 +32,6 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import cold, matrices
-from rubricweb.grades.cold import CannotMove
 from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.imports import staging
@@ -243,9 +242,9 @@ def cool(collection: Collection, *, by: User | None) -> int:
     The files are written while people work; what they change meanwhile refuses the move.
     """
     if collection.cold_at:
-        raise CannotMove(f"{collection.slug} is in cold storage already.")
+        raise cold.CannotMove(f"{collection.slug} is in cold storage already.")
     if reason := why_not(collection):
-        raise CannotMove(reason)
+        raise cold.CannotMove(reason)
     matrices.keep_all_snapshots(collection)
     pools.keep_snapshots_of(collection.pk)
     before = _stamps(collection)
@@ -254,13 +253,13 @@ def cool(collection: Collection, *, by: User | None) -> int:
         with transaction.atomic():
             locked = Collection.objects.select_for_update().get(pk=collection.pk)
             if reason := why_not(locked):
-                raise CannotMove(reason)
+                raise cold.CannotMove(reason)
             grades = Grade.objects.filter(topic__in=collection.topics.all())
             is_changed = _stamps(collection, locked=True) != before or grades.count() != written
             if locked.cold_at or is_changed:
-                raise CannotMove("Grades have changed meanwhile. Try again.")
+                raise cold.CannotMove("Grades have changed meanwhile. Try again.")
             if not written:
-                raise CannotMove(f"{collection.slug} has no grades.")
+                raise cold.CannotMove(f"{collection.slug} has no grades.")
             cold.keep(folder, collection.pk)
             grades.order_by()._raw_delete(using="default")
             Collection.objects.filter(pk=collection.pk).update(cold_at=timezone.now())
@@ -272,11 +271,11 @@ def thaw(collection: Collection, *, by: User | None) -> int:
     """Bring all grades back as rows; return how many. Raises CannotMove, and then nothing is changed."""
     with transaction.atomic():
         if not Collection.objects.select_for_update().get(pk=collection.pk).cold_at:
-            raise CannotMove(f"{collection.slug} is not in cold storage.")
+            raise cold.CannotMove(f"{collection.slug} is not in cold storage.")
         expected = sum(grades for *_, grades in _stamps(collection, locked=True))
         brought = cold.bring_back(collection)
         if brought != expected:
-            raise CannotMove(f"The files have {brought:,} grades where there were {expected:,}.")
+            raise cold.CannotMove(f"The files have {brought:,} grades where there were {expected:,}.")
         Collection.objects.filter(pk=collection.pk).update(cold_at=None)
         audit.record("grades brought back from cold storage", collection, by=by, detail=f"{brought:,} grades")
         transaction.on_commit(partial(cold.remove, collection.pk))

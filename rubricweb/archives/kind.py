@@ -16,7 +16,6 @@ from rubricweb.core import events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
-from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import TaskListing
 
 
@@ -26,7 +25,7 @@ class Archives(TaskKind[Archive]):
     related = ("collection", "by")
     is_retried = True
 
-    def run(self, lease: Lease[Archive]) -> None:
+    def run(self, lease: leases.Lease[Archive]) -> None:
         """Write the archive; the state is read first, so a change meanwhile outdates it."""
         archive = lease.work
         archive.path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +58,7 @@ class Deletions(TaskKind[Deletion]):
     related = ("by",)
     is_retried = True
 
-    def run(self, lease: Lease[Deletion]) -> None:
+    def run(self, lease: leases.Lease[Deletion]) -> None:
         """Delete the collection for everybody in one transaction, or leave it whole."""
         try:
             with transaction.atomic():
@@ -80,7 +79,7 @@ class Deletions(TaskKind[Deletion]):
         super().on_ended(work, error=error)
         Collection.objects.filter(pk=work.collection_key).update(is_being_deleted=False)
 
-    def _delete(self, lease: Lease[Deletion]) -> bool:
+    def _delete(self, lease: leases.Lease[Deletion]) -> bool:
         """Return whether the rows are removed, or the collection is only hidden. Raises CannotDelete."""
         work = lease.work
         collection = Collection.including_gone.select_for_update().filter(pk=work.collection_key).first()
@@ -93,7 +92,7 @@ class Deletions(TaskKind[Deletion]):
             return True
         removal.hide_collection(collection, by=work.by)
         if not lease.renew():
-            raise LeaseLost
+            raise leases.LeaseLost
         return False
 
 
@@ -104,7 +103,7 @@ class Restorations(TaskKind[Restoration]):
     related = ("by",)
     is_retried = True
 
-    def run(self, lease: Lease[Restoration]) -> None:
+    def run(self, lease: leases.Lease[Restoration]) -> None:
         """Restore the archive; a fault in it is a result, other errors are tried again."""
         if not lease.work.path.is_file():
             raise CannotRun(

@@ -19,12 +19,9 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.import_collection import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import contents, queries, staging, undo
-from rubricweb.imports.contents import AUTHORED, TAKEN, taken_of
 from rubricweb.imports.models import Import, ImportFile
-from rubricweb.imports.undo import note_progress
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
-from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.listing import TaskListing
 
 logger = logging.getLogger(__name__)
@@ -40,7 +37,7 @@ class ImportKind(TaskKind[Import]):
     related = ("collection", "by", "undone_by")
     is_retried = True
 
-    def run(self, lease: Lease[Import]) -> None:
+    def run(self, lease: leases.Lease[Import]) -> None:
         """Do the step of an import. A refused file is a result; other errors are tried again."""
         if lease.work.step == Import.Step.UNDO:
             undo.undo_by_worker(lease)
@@ -106,20 +103,20 @@ LISTING = TaskListing(
 )
 
 
-def check(lease: Lease[Import]) -> None:
+def check(lease: leases.Lease[Import]) -> None:
     """Say of each file what it is and what is wrong with it; where nothing is, what an import would do."""
     batch = lease.work
     files = list(batch.files.filter(is_left_out=False))
     for number, file in enumerate(files, start=1):
         file.batch = batch
-        note_progress(
+        undo.note_progress(
             lease, f"reading {file.name} ({number} of {len(files)})", done=_size(files[: number - 1])
         )
         _examine(file)
     _refuse_repeated(files)
     results: dict[str, object] = {"before": totals(batch.collection), "counts": {}, "notes": []}
     if files and not any(file.problem for file in files):
-        note_progress(lease, "comparing with the collection", done=_size(files))
+        undo.note_progress(lease, "comparing with the collection", done=_size(files))
         results |= _compare(batch)
     leases.finish(lease, doing="", **_NO_PROBLEM | results)
 
@@ -145,7 +142,7 @@ def _examine(file: ImportFile) -> None:
 def _format(file: ImportFile) -> Format:
     path = staging.path_of(file)
     file_format = registry.find(file.chosen_format) if file.chosen_format else registry.recognise(path)
-    if file_format.content not in TAKEN:
+    if file_format.content not in contents.TAKEN:
         raise BadFormat(
             f"the content is {file_format.label}, which is not imported; expected a format of Read as"
         )
@@ -154,7 +151,7 @@ def _format(file: ImportFile) -> Format:
 
 def _counted(file: ImportFile, file_format: Format) -> str:
     """Read the whole file: "54 topics". Raises BadFormat."""
-    taken = taken_of(file)
+    taken = contents.taken_of(file)
     read = taken.read or (file_format.read_chosen if file.chosen_format else file_format.read)
     number = sum(map(taken.count, read(staging.path_of(file))))
     return f"{number:,} {taken.noun if number != 1 else taken.noun.removesuffix('s')}"
@@ -166,12 +163,12 @@ def _refuse_repeated(files: Iterable[ImportFile]) -> None:
     for file in files:
         if file.problem:
             continue
-        taken = taken_of(file)
+        taken = contents.taken_of(file)
         if taken.takes_several:
             continue
         if other := first.get(taken.field):
             content = registry.find(file.format).content.value
-            hint = " (or a judge named whose labels these are)" if file.format in AUTHORED else ""
+            hint = " (or a judge named whose labels these are)" if file.format in contents.AUTHORED else ""
             file.problem = f"{other.name} has {content} too, expected one such file an import{hint}"
             file.save(update_fields=["problem"])
         first.setdefault(taken.field, file)
@@ -241,13 +238,13 @@ def totals(collection: Collection) -> dict[str, int]:
     return counted | {"grades": stamps.aggregate(number=Sum("grades"))["number"] or 0}
 
 
-def write(lease: Lease[Import]) -> None:
+def write(lease: leases.Lease[Import]) -> None:
     """Import the files. A worker that lost its lease imports nothing, so nothing is imported twice.
 
     Where the collection has changed since the check and refuses the files now, they stay for another check.
     """
     batch, before = lease.work, totals(lease.work.collection)
-    note_progress(lease, "importing", done=batch.total)
+    undo.note_progress(lease, "importing", done=batch.total)
     try:
         with transaction.atomic():
             keys = undo.last_keys()

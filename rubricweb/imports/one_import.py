@@ -19,7 +19,6 @@ from rubricweb.corpus.models import Response
 from rubricweb.grades.import_collection import DEFAULT_BANK
 from rubricweb.grades.import_grades import NAME_LIMIT
 from rubricweb.imports import actions, contents, queries, undo
-from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.upload import UploadForm, add_and_check, upload_form
 
@@ -113,8 +112,8 @@ class OptionsForm(forms.Form):
         Bank(name=name).clean_fields(exclude=["collection"])
         return name
 
-    def options(self) -> ImportOptions:
-        return ImportOptions(**self.cleaned_data)
+    def options(self) -> contents.ImportOptions:
+        return contents.ImportOptions(**self.cleaned_data)
 
 
 @require_safe

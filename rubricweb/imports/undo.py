@@ -40,7 +40,6 @@ from rubricweb.grades.import_ratings import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp, ReplyBlock
 from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease, LeaseLost
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +77,10 @@ AT_ONCE = 20_000
 """Rows that are removed while somebody waits for the page."""
 
 
-def note_progress(lease: Lease[Import], doing: str, *, done: int) -> None:
+def note_progress(lease: leases.Lease[Import], doing: str, *, done: int) -> None:
     """Tell people what the worker is at, outside of the import's transaction. Raises LeaseLost."""
     if not lease.held().update(doing=doing, done=done):
-        raise LeaseLost
+        raise leases.LeaseLost
     events.publish(lease.work.collection.channel, "progress")
 
 
@@ -159,7 +158,7 @@ def undo_import(batch: Import, *, by: User | None, then: Callable[[], object] = 
     return batch
 
 
-def undo_by_worker(lease: Lease[Import]) -> None:
+def undo_by_worker(lease: leases.Lease[Import]) -> None:
     """Undo a large import. Where something was built on it since it was asked for, the import stays."""
     batch, ended_at = lease.work, lease.work.ended_at
     end = partial(leases.finish, lease, doing="", step=Import.Step.WRITE)
