@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
 from django.template.defaultfilters import filesizeformat
 
 from grading.errors import BadFormat
@@ -123,13 +122,9 @@ class Restorations(TaskKind[Restoration]):
         actions.clear_on_commit(work)
 
 
-def _listed(collection_id: int) -> QuerySet[Archive]:
-    return Archive.objects.filter(collection=collection_id).select_related("collection", "by")
-
-
 LISTING = TaskListing(
     kind="archives",
-    jobs=_listed,
+    jobs=lambda key: Archive.objects.filter(collection=key).select_related("collection", "by"),
     name=lambda _: "Archive the collection",
     does=lambda archive: archive.path.name,
     address=Archive.get_absolute_url,

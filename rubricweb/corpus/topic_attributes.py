@@ -16,7 +16,7 @@ from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg
 from django.db.models.functions import Length
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -176,10 +176,6 @@ class AttributeScores(AskingKind[AttributeChunk]):
         return f"attributes of topic {work.topic.query_id}"
 
 
-def _jobs(collection_id: int) -> QuerySet[AttributeJob]:
-    return AttributeJob.objects.filter(collection=collection_id).select_related("collection", "by")
-
-
 def job_cost(job: AttributeJob) -> ExpectedCost:
     """Return the expected cost of the whole job, whatever is done."""
     return ExpectedCost.of(_price(job.collection, Writer(job.backend, job.llm), job.total))
@@ -194,7 +190,7 @@ def failures(jobs: Sequence[AttributeJob]) -> list[AttributeChunk]:
 LISTING = Listing(
     kind="attributes",
     unit="topic",
-    jobs=_jobs,
+    jobs=lambda key: AttributeJob.objects.filter(collection=key).select_related("collection", "by"),
     name=lambda job: f"Score topics with {job.llm}",
     does=str,
     address=lambda job: reverse("corpus:topic-attributes", args=[job.collection.slug]),

@@ -194,22 +194,10 @@ def _target(href: str, name: str) -> str:
     return address_of(page) + (f"#{parts.fragment}" if parts.fragment else "")
 
 
-def _table_open(*_: object) -> str:
-    return '<div class="table-frame" tabindex="0" role="group" aria-label="Table"><table class="table">'
-
-
-def _table_close(*_: object) -> str:
-    return "</table></div>"
-
-
-def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    markdown.add_render_rule("table_open", _table_open)
-    markdown.add_render_rule("table_close", _table_close)
-    return markdown
-
-
-_MARKDOWN = _markdown()
+_TABLE = '<div class="table-frame" tabindex="0" role="group" aria-label="Table"><table class="table">'
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_MARKDOWN.add_render_rule("table_open", lambda *_: _TABLE)
+_MARKDOWN.add_render_rule("table_close", lambda *_: "</table></div>")
 
 
 def page_names() -> list[str]:

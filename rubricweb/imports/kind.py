@@ -75,10 +75,6 @@ def _name(batch: Import) -> str:
     return f"{verb[Import.Step(batch.step)]} {files}"
 
 
-def _does(batch: Import) -> str:
-    return ", ".join(file.name for file in batch.files.all() if not file.is_left_out)
-
-
 def _outcome(batch: Import) -> str:
     if batch.state != Import.State.DONE:
         return ""
@@ -93,7 +89,7 @@ LISTING = TaskListing(
     kind="imports",
     jobs=_listed,
     name=_name,
-    does=_does,
+    does=lambda batch: ", ".join(file.name for file in batch.files.all() if not file.is_left_out),
     address=Import.get_absolute_url,
     acts={},
     is_for_its_starter=False,

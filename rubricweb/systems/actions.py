@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg, Model, QuerySet
+from django.db.models import Avg, Model
 from django.db.models.functions import Length
 from django.urls import reverse, reverse_lazy
 
@@ -289,21 +289,13 @@ class Systems(AskingKind[SystemChunk]):
         webhooks.job_ended(job, job.collection, kind="run", page=page)
 
 
-def _jobs(collection_id: int) -> QuerySet[SystemJob]:
-    return SystemJob.objects.filter(collection=collection_id).select_related("collection", "run", "by")
-
-
-def _address(job: SystemJob) -> str:
-    return reverse("systems:made", args=[job.collection.slug, job.run_id])
-
-
 LISTING = Listing(
     kind="runs",
     unit="topic",
-    jobs=_jobs,
+    jobs=lambda key: SystemJob.objects.filter(collection=key).select_related("collection", "run", "by"),
     name=lambda job: f"Make run {job.run.run_tag}",
     does=lambda job: job.system.method,
-    address=_address,
+    address=lambda job: reverse("systems:made", args=[job.collection.slug, job.run_id]),
     opens="Run",
     rate=lambda _: None,
     expected=lambda job: price(job.collection, job.system, job.total).of_model,
