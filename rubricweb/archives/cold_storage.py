@@ -15,6 +15,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import cold, matrices
 from rubricweb.grades.cold import CannotMove
 from rubricweb.grades.models import Grade, MatrixStamp
+from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.forms import BoardForm
 
 
 def cool(collection: Collection, *, by: User | None) -> int:
@@ -45,7 +47,16 @@ def cool(collection: Collection, *, by: User | None) -> int:
             grades.order_by()._raw_delete(using="default")
             Collection.objects.filter(pk=collection.pk).update(cold_at=timezone.now())
             audit.record("grades put into cold storage", collection, by=by, detail=f"{written:,} grades")
+    collection.refresh_from_db()
+    _keep_usual_board(collection)
     return written
+
+
+def _keep_usual_board(collection: Collection) -> None:
+    """Keep the board that the collection opens with, so that nobody waits for it."""
+    form = BoardForm({}, collection=collection)
+    if form.graders and form.is_valid():
+        board(form.spec)
 
 
 def thaw(collection: Collection, *, by: User | None) -> int:
