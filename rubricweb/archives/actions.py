@@ -38,6 +38,8 @@ from rubricweb.imports import staging
 from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.worker import work_on
+from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.review.models import Flag, SavedView
 
 STAMPED = (Grade,)
@@ -264,7 +266,16 @@ def cool(collection: Collection, *, by: User | None) -> int:
             grades.order_by()._raw_delete(using="default")
             Collection.objects.filter(pk=collection.pk).update(cold_at=timezone.now())
             audit.record("grades put into cold storage", collection, by=by, detail=f"{written:,} grades")
+    collection.refresh_from_db()
+    _keep_usual_board(collection)
     return written
+
+
+def _keep_usual_board(collection: Collection) -> None:
+    """Keep the board that the collection opens with, so that nobody waits for it."""
+    form = BoardForm({}, collection=collection)
+    if form.graders and form.is_valid():
+        board(form.spec)
 
 
 def thaw(collection: Collection, *, by: User | None) -> int:

@@ -32,7 +32,7 @@ from tests.rubricweb.worlds import blind_campaign, cells_of, parameters, world
 SENTENCE = "are in cold storage"
 ONLY_HERE = re.compile(
     r'name="once" value="[^"]*"|nonce="[^"]*"|name="csrfmiddlewaretoken" value="[^"]*"|X-CSRFToken[^}]*'
-    r'|since=[\d.]+|<a[^>]*>Share…</a>|<p class="board-news" data-cold>.*?</p>'
+    r'|since=[\d.]+|\d\d:\d\d UTC|<a[^>]*>Share…</a>|<p class="board-news" data-cold>.*?</p>'
     r'|<div hidden id="missing-live">.*?</div>|<div id="missing".*?</div>',
     re.DOTALL,
 )
