@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Several
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection as Several, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median

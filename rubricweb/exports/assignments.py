@@ -19,8 +19,14 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from grading.formats.assessments import BY_MODEL, BY_PEOPLE, LABEL_KEYS, csv_lines, label_of
-from grading.formats.assessments import PROMPT_CLASS as ASSESSED
+from grading.formats.assessments import (
+    BY_MODEL,
+    BY_PEOPLE,
+    LABEL_KEYS,
+    PROMPT_CLASS as ASSESSED,
+    csv_lines,
+    label_of,
+)
 from grading.formats.assignments import (
     FAILED_WORD,
     PEOPLE,

@@ -21,8 +21,7 @@ from grading.systems import retrieval
 from grading.systems.base import Source
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import Corpus, PassageIndex, indexed, reciprocal_rank_fusion
-from grading.types import Ranking
-from grading.types import Topic as Query
+from grading.types import Ranking, Topic as Query
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.kinds import CannotRun
