@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from grading.errors import BadFormat
 from grading.graders import registry as graders
+from grading.measures import ItemMeasure, LabelMeasure
 from grading.measures import registry as measures
-from grading.measures.base import ItemMeasure, LabelMeasure
 from grading.prompts import Prompt
 from grading.prompts.prompt import by_class
 

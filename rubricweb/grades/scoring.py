@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan, take_rows
 from grading.errors import UnknownMeasure
 from grading.formats.ids import facet_of
-from grading.measures import cover, names, registry
-from grading.measures.base import (
+from grading.measures import (
     CUTOFF,
     MIN_ANSWERS,
     MIN_GRADE,
@@ -30,6 +29,9 @@ from grading.measures.base import (
     Measure,
     Threshold,
     Weighed,
+    cover,
+    names,
+    registry,
 )
 from grading.measures.cover import LabelMode, partial_grade
 from grading.statistics.calibrated_labels import LabelMaps

@@ -16,8 +16,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from grading.errors import UnknownMeasure, UnknownSlice
-from grading.measures import names, registry
-from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
+from grading.measures import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter, names, registry
 from grading.measures.cover import LabelMode
 from grading.statistics.calibrated_labels import TooFewRatings
 from grading.topic_attributes import TopicSlice, find_slice

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from grading.graders import registry as backends
-from grading.measures import registry
-from grading.measures.base import ItemMeasure, Threshold
+from grading.measures import ItemMeasure, Threshold, registry
 from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
