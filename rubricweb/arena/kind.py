@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 from django.utils.text import Truncator
 
-from grading.systems.base import Source
+from grading.systems import Source
 from grading.systems.pipeline import make
 from grading.types import Topic
 from rubricweb.arena import battles

@@ -21,7 +21,7 @@ from grading.generation.drafting import TextModel
 from grading.generation.models import text_model
 from grading.graders import Connection, GraderSpec, build, openai_client
 from grading.graders.replies import NoReply
-from grading.systems.base import Source
+from grading.systems import Source
 from grading.systems.extractive import Prompted, Ragnarok
 from grading.systems.key_facts import Rifer
 from grading.systems.reranking import ListwiseReranker, PointwiseReranker, rating_prompts
