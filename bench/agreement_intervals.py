@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from _certainty import Row, report, share
+from _certainty import Row, report, share  # noqa: E402
 
-from grading.arrays import divide
-from grading.statistics.agreement import (
+from grading.arrays import divide  # noqa: E402
+from grading.statistics.agreement import (  # noqa: E402
     cohen_kappa,
     ordinal_alpha,
     weighted_kappa,
 )
-from grading.statistics.calibration import RatedCells, bias_p
-from grading.statistics.max_t import ALPHA
-from grading.statistics.mean_intervals import statistic_interval
+from grading.statistics.calibration import RatedCells, bias_p  # noqa: E402
+from grading.statistics.max_t import ALPHA  # noqa: E402
+from grading.statistics.mean_intervals import statistic_interval  # noqa: E402
 
 SEED = 28_05
 CUTS = [-0.2, 0.3, 0.8, 1.2, 1.7]

@@ -25,17 +25,15 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from _certainty import Row, report, share
+from _certainty import Row, report, share  # noqa: E402
 
-from grading.arrays import take_rows
-from grading.measures import (
-    NOT_POOLED,
-    registry,
-)
-from grading.statistics.calibrated_labels import isotonic, label_maps, label_rows
-from grading.statistics.calibration import RatedCells
-from grading.statistics.mean_intervals import resamples
-from grading.statistics.rank_correlation import Coefficient, kendall, resampled
+from grading.arrays import take_rows  # noqa: E402
+from grading.measures import registry  # noqa: E402
+from grading.measures import NOT_POOLED  # noqa: E402
+from grading.statistics.calibrated_labels import isotonic, label_maps, label_rows  # noqa: E402
+from grading.statistics.calibration import RatedCells  # noqa: E402
+from grading.statistics.mean_intervals import resamples  # noqa: E402
+from grading.statistics.rank_correlation import Coefficient, kendall, resampled  # noqa: E402
 
 SEED, TRIES, TRUTH, DRAWS = 32_10, 200, 40_000, 2_000
 TOPICS = (10, 25, 54)

@@ -8,7 +8,7 @@ seconds a cell (the model is loaded), and over the cells that both rate the shar
 kappa. Asked openly, the model may also reply without a rating, which is a failed grade.
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ clock; loading is told apart. The texts that both drafts list are compared.
     python bench/drafts.py [--model FOLDER] [--topics 5] [--longest 512]
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

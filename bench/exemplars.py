@@ -11,7 +11,7 @@ processor seconds a pair, the ratings, their kappa with people with squared weig
 passage (judged 2 or 3) has the higher mean of the model's distribution than one that is not; 0.5 is chance.
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

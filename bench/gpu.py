@@ -12,7 +12,7 @@ FLOPs are those of the encoder's matrix products without padding. The peak is th
 bfloat16) where the device is known, and measured with large products where it is not.
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ random weights, so that nothing is downloaded (_flan_shape.py); most of its repl
         [--dtype float32|bfloat16] [--prompts 210] [--rounds 3] [--threads N] [--model FOLDER]
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

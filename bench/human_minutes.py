@@ -29,7 +29,7 @@ people, where it keeps the grader's rating. The orders:
 FOLDER has the files of LLMJudge: `graded.jsonl.gz` (Workbench, judgments, texts) and `runs/`. Without it a
 collection of the same shape is made up. `--write` rewrites a section of docs/certainty.md and its figure.
 """
-
+# ruff: noqa: E402 - Django comes up before its models are imported
 
 from __future__ import annotations
 

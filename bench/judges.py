@@ -9,7 +9,7 @@ with them says whether a model sees that quality, and nothing of real people. Be
 random would agree on with the same shares of verdicts, which is what kappa takes off.
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ most MOST_WORDS words), kappa with people on *relevant* (judged 2 or 3), Kendall
 judgments for nDCG@20 and P@20, and the pairs of runs that are clear by P@20 (`max_t.pairwise_p` over topics)
 in the right direction and in the wrong one. The first line is of people. Then the effective number of judges.
 """
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

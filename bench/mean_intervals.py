@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from _certainty import Row, report, share
+from _certainty import Row, report, share  # noqa: E402
 
-from grading.arrays import percentiles
-from grading.statistics.mean_intervals import (
+from grading.arrays import percentiles  # noqa: E402
+from grading.statistics.mean_intervals import (  # noqa: E402
     mean_intervals,
     resamples,
 )

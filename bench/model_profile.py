@@ -7,7 +7,7 @@ transformers' Python, reading the ratings. Other work on the machine slows all p
     python bench/model_profile.py [--dtype float32|bfloat16|int8] [--shape small] [--prompts 24] [--rows 6]
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from _certainty import Row, report, share
+from _certainty import Row, report, share  # noqa: E402
 
-from grading.statistics.panel import PanelRule, effective_judges, error_weights, panel_rating
+from grading.statistics.panel import PanelRule, effective_judges, error_weights, panel_rating  # noqa: E402
 
 SEED = 28_11
 JUDGES, SHARED, TOPICS = (2, 3, 5, 9), (0.0, 0.2, 0.5, 0.8, 1.0), (8, 25, 54)

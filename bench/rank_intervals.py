@@ -23,9 +23,9 @@ from scipy.stats import ttest_1samp
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from _certainty import Row, report, share
+from _certainty import Row, report, share  # noqa: E402
 
-from grading.statistics.max_t import ALPHA, PairedTest, pairwise_p, resolution
+from grading.statistics.max_t import ALPHA, PairedTest, pairwise_p, resolution  # noqa: E402
 
 Floats = NDArray[np.float64]
 Board = Callable[[Generator, int, int], Floats]

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from _certainty import Row, report, share
+from _certainty import Row, report, share  # noqa: E402
 
-from grading.statistics.max_t import ALPHA, adjusted_p
-from grading.statistics.mean_intervals import resamples
-from grading.statistics.rank_correlation import Coefficient, correlate, resampled
-from grading.statistics.rank_intervals import (
+from grading.statistics.max_t import ALPHA, adjusted_p  # noqa: E402
+from grading.statistics.mean_intervals import resamples  # noqa: E402
+from grading.statistics.rank_correlation import Coefficient, correlate, resampled  # noqa: E402
+from grading.statistics.rank_intervals import (  # noqa: E402
     relative_gains,
     standings,
 )

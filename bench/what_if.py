@@ -6,7 +6,7 @@ nothing between two questions. Both give the same scores, which is checked.
     python bench/what_if.py [SLUG]     # default: demo
 """
 
-
+# ruff: noqa: E402 - Django comes up before its models are imported
 import logging
 import os
 import statistics

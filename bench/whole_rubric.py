@@ -11,7 +11,7 @@ the share with the same rating and kappa; its ratings, and their mean by the pla
 times its calls, tokens and seconds one pair a call takes.
 """
 
-
+# ruff: noqa: E402 - the project is found before it is imported
 
 from __future__ import annotations
 

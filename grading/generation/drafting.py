@@ -16,7 +16,7 @@ from typing import Protocol
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.formats.reading import text_lines
 from grading.graders.replies import NoReply
-from grading.parsing.rating import json_objects
+from grading.parsing import json_objects
 from grading.prompts.chat import fill, find_prompt
 from grading.types import Importance, ItemKind, Topic
 

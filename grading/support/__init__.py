@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 from typing import TypeVar
 
 from grading.errors import ParseFailure
-from grading.parsing.rating import parse_label
+from grading.parsing import parse_label
 from grading.prompts.chat import WELL_KNOWN, ChatPrompt, Messages, chat_prompts, find_prompt
 from grading.types import CONTRADICTS
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from grading.formats.ids import text_md5
 from grading.graders.replies import split_thinking
+from grading.parsing import json_objects
 from grading.parsing.prose import only_rates
-from grading.parsing.rating import json_objects
 from grading.parsing.words import plain
 from grading.segmentation import sentence_spans
 from grading.support import Support
