@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat, Unclear
 from grading.formats import (
+    banks,
     base,
     battles,
     events,
@@ -24,7 +25,6 @@ from grading.formats import (
 )
 from grading.formats.annotation_tools import ARGILLA, DOCCANO, LABEL_STUDIO
 from grading.formats.assessments import ASSESSMENTS
-from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.battles import RAGDOLL_BATTLES
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA

@@ -22,9 +22,9 @@ from autojudge_base import (
 from autojudge_base.nugget_data import NuggetBank, NuggetBanks
 
 from grading.errors import GradingError, ParseFailure
-from grading.formats.banks import BY_NAME, BankItem, BankLine
+from grading.formats.banks import BY_NAME
 from grading.formats.banks.importance import weighed
-from grading.formats.banks.records import Source
+from grading.formats.banks.records import BankItem, BankLine, Source
 from grading.formats.ids import item_id
 from grading.formats.nugget_grades import NuggetGrade, write_nugget_grades
 from grading.generation import DraftTask, TextModel, draft, near_duplicates, weigh

@@ -16,8 +16,8 @@ from grading.formats.assessments import (
     read_all,
 )
 from grading.formats.assignments import AssignedAnswer
-from grading.formats.banks import BankItem
 from grading.formats.banks.dragun import DIALECT, answer_id
+from grading.formats.banks.records import BankItem
 from grading.formats.base import read_sample
 from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.models import Bank
