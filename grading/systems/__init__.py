@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.prompts.chat import ChatPrompt, chat_prompt
 from grading.types import Citation, Response, Sentence, Topic
 

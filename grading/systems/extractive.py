@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.generation.similarity import nearest
 from grading.segmentation import MAX_TOKENS, count_tokens, sentence_spans
 from grading.systems import (

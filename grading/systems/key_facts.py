@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from grading.formats.reading import text_lines
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.segmentation import sentence_spans
 from grading.systems import (
     MAX_WORDS,

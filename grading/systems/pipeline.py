@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.graders.backend_options import Value
 from grading.systems import (
     MAX_WORDS,

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Protocol
 
 from grading.errors import ParseFailure
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.prompts import prompt
 from grading.prompts.prompt import Prompt
 from grading.systems import RecordingModel, Source, SystemStep, system_prompt

@@ -27,7 +27,8 @@ from grading.formats.banks.importance import weighed
 from grading.formats.banks.records import BankItem, BankLine, Source
 from grading.formats.ids import item_id
 from grading.formats.nugget_grades import NuggetGrade, write_nugget_grades
-from grading.generation import DraftTask, TextModel, draft, near_duplicates, weigh
+from grading.generation import DraftTask, TextModel, draft, weigh
+from grading.generation.similarity import near_duplicates
 from grading.graders.replies import NoReply
 from grading.types import CellToGrade, Importance, Item, ItemKind, Topic
 from rubricweb.autojudge import items

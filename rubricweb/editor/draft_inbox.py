@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.db.models import Q, QuerySet, prefetch_related_objects
 
-from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
+from grading.generation.similarity import SimilarText, near_duplicates
 from grading.graders import registry
 from grading.item_lint import LintMark, word_marks
 from grading.types import ItemKind

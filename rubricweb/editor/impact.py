@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from numpy.typing import NDArray
 
 from grading.formats.ids import item_id
-from grading.generation import nearest
+from grading.generation.similarity import nearest
 from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.banks import access

@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from grading.generation.drafting import TRIES
+from grading.generation import TRIES
 from grading.generation.models import drafting_backends
 from grading.graders.hf_model import PACKAGED, SMOLLM2
 from grading.types import ItemKind

@@ -16,8 +16,7 @@ pytest.importorskip("openai")
 
 from grading import support
 from grading.errors import ParseFailure
-from grading.generation import DraftTask, draft, weigh
-from grading.generation.drafting import TextModel
+from grading.generation import DraftTask, TextModel, draft, weigh
 from grading.generation.models import text_model
 from grading.graders import Connection, GraderSpec, build, openai_client
 from grading.graders.replies import NoReply
@@ -205,7 +204,7 @@ def test_every_model_that_writes_passes_the_gate() -> None:
         and any(isinstance(each, ast.FunctionDef) and each.name == "complete" for each in node.body)
     }
     assert found == {
-        "grading/generation/drafting.py:TextModel",
+        "grading/generation/__init__.py:TextModel",
         "grading/generation/models.py:CausalText",
         "grading/generation/models.py:Seq2SeqText",
         "grading/generation/models.py:ServerText",

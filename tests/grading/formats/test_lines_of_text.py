@@ -19,7 +19,7 @@ CLOSED = {"rating", "importance"}
 """Fields whose texts are one of a few."""
 SPLITTING = {"splitlines", "readlines", "iter_lines", "aiter_lines", "TextIOWrapper"}
 OWN_FILES = {
-    "grading/generation/drafting.py",
+    "grading/generation/__init__.py",
     "grading/graders/lexical.py",
     "grading/prompts/prompt.py",
     "grading/prompts/chat.py",
