@@ -15,7 +15,6 @@ from typing import Protocol
 
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.formats.reading import text_lines
-from grading.generation.similarity import THRESHOLD, Nearest, SimilarText, near_duplicates, nearest
 from grading.graders.replies import NoReply
 from grading.parsing import json_objects
 from grading.prompts.chat import fill, find_prompt
