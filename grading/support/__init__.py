@@ -271,19 +271,11 @@ def support_score(
     >>> [both([[MISSING, 2], [0]], rule) for rule in SupportRule]
     [(0.0, 0.0), (0.5, 0.5), (0.0, 0.0), (0.5, 0.5)]
 
-    >>> support_score([[MISSING], [2], []])  # doctest: +NORMALIZE_WHITESPACE
-    SupportScore(precision=1.0, recall=0.5, contradicted=0.0, sentences=3, judged=1, missing=1, failed=0,
-                 is_unjudged=False)
-
     Of four citations, the passage of one says the opposite, which counts as no support:
 
     >>> one = support_score([[2], [Support.CONTRADICTS], [1], [0]])
     >>> one.precision, one.recall, one.contradicted
     (0.375, 0.375, 0.25)
-
-    >>> one = support_score([[FAILED], []], unjudged=UNKNOWN)
-    >>> one.precision, one.recall
-    (nan, nan)
     """
     counts = denominators(labels, rule)
     of_sentences = [
