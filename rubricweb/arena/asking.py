@@ -1,4 +1,4 @@
-"""Ask a question, have it answered by a kind of background work, go on with its answers, adopt it as a topic."""
+"""Ask a question, have workers answer it, go on with its answers, adopt it as a topic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from django.utils.text import Truncator
 
 from grading.systems import Source
 from grading.systems.pipeline import SystemSpec, make
-from grading.types import Topic
 from grading.types import Topic as Query
 from rubricweb.accounts.models import User
 from rubricweb.arena import battles
@@ -168,7 +167,7 @@ class FreshAnswers(AskingKind[FreshAnswer]):
     def ask(self, lease: Lease[FreshAnswer], chunk: FreshAnswer) -> dict[str, Any]:
         """Make one of the answers, from candidates that came along or retrieved ones."""
         spec, collection = chunk.made_by, chunk.job.collection
-        topic = Topic(chunk.job.query_id or f"question-{chunk.job_id}", chunk.job.text)
+        topic = Query(chunk.job.query_id or f"question-{chunk.job_id}", chunk.job.text)
         if "candidates" not in chunk.request:
             ranking = retrieval.candidates(collection, spec, topic, chunk.job.topic)
             sources_of = partial(retrieval.sources_of, collection, corpus=spec.corpus)
