@@ -22,7 +22,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.writers import Writer, writer_choices, writer_of
-from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.forms import MAX_WORDING
 
 if TYPE_CHECKING:
     from django.http import QueryDict

@@ -21,7 +21,7 @@ from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
-from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.forms import MAX_WORDING
 from rubricweb.editor.items import PAGE
 from rubricweb.grades.configs import default_min_grade, kinds_of, planned_configs
 from rubricweb.grades.engine import monitor, price

@@ -7,7 +7,7 @@ from grading.formats.ids import item_id
 from grading.types import ItemKind
 from rubricweb.banks import actions
 from rubricweb.corpus.models import Subtopic
-from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.forms import MAX_WORDING
 from tests.factories import BankFactory, ItemFactory, ItemRevisionFactory
 from tests.rubricweb.markup import markup
 
