@@ -45,7 +45,7 @@ BASE = f"{FOLDER}base.css"
 """Style sheet of every page."""
 WORK = CollectorRegistry()
 CALLS = "rubricweb:calls"
-"""Redis hash of what graders and models did since it started, by a JSON list of the counter and its labels."""
+"""Redis hash of what graders and models did since it began, by a JSON list of the counter and its labels."""
 COUNTERS = {
     "cells": ("Pairs that a grader was given, failed ones included.", ("grader",)),
     "failed_cells": ("Pairs that a grader failed on, by the class of the error.", ("grader", "error")),
