@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grading.errors import BadPrompt
-from grading.formats.ids import text_md5
 from grading.prompts import Prompt, covering_from, from_template
-from grading.types import Purpose
+from grading.types import Purpose, text_md5
 
 WORDS = 100
 """The usual limit of words before a passage."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from grading.formats.ids import text_md5
+from grading.types import text_md5
 
 WINDOW = 10
 STRIDE = 5

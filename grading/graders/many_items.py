@@ -221,6 +221,10 @@ class NumberedReply(NamedTuple):
 def numbered_lines(reply: str, items: Sequence[str]) -> NumberedReply:
     r"""Return the lines of a reply about these items, in the order of the reply.
 
+    A line begins with the number of its item: "3: 4", "3. 4", "**3)** support", "Question 3: 4", "| 3 | 4 |".
+    JSON is read as well: an object by number, a list of objects that each have a number, or a list of as many
+    values as items. The lines may come in any order. What a line repeats of its item is left out.
+
     A number that is no item's, or comes twice, is for whoever asked to judge. About one item alone the reply
     need not have its number.
 

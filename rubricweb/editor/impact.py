@@ -11,10 +11,9 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_POST
 from numpy.typing import NDArray
 
-from grading.formats.ids import item_id
 from grading.generation.similarity import nearest
 from grading.statistics import influence
-from grading.types import MISSING, ItemKind, Purpose
+from grading.types import MISSING, ItemKind, Purpose, item_id
 from rubricweb.banks import access
 from rubricweb.banks.models import AnswerKey, Bank, Item
 from rubricweb.core.formatting import counted, number

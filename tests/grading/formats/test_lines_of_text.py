@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from grading.formats import registry
-from grading.formats.ids import text_md5
 from grading.formats.reading import lines, streamed_lines, text_lines
+from grading.types import text_md5
 from tests.grading.formats.samples import READ
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -3,8 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 from rubricweb.banks import actions
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor.forms import MAX_WORDING
