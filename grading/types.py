@@ -1,4 +1,4 @@
-"""The field's terms as frozen dataclasses, and the ids of items: the md5 of the stripped text, as EXAM++ has it.
+"""The field's terms as frozen dataclasses, and ids of items: the md5 of the stripped text, as in EXAM++.
 
 `convert.py` of corpus and of grades makes them from rows.
 """
