@@ -25,7 +25,7 @@ from grading.formats.responses.citations import (
     dialect_of,
     sentences_key,
 )
-from grading.graders.cutting import sentence_breaks
+from grading.segmentation import sentence_breaks
 from grading.types import Citation, Response, Sentence, is_one_word
 
 SHAPE = (
