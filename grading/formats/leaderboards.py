@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import decode, is_real, is_whole
 from grading.formats.reading import Document, read_document, write_lines
 from grading.formats.trec import are_qrels

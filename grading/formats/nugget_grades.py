@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, record_lines
+from grading.formats import Content, Format, Sample, record_lines
 from grading.formats.graded_records import DIRECT_ITEM, GradedBy, GradedLine, GradedPassage, ImportedGrade
 from grading.formats.json_lines import Number, encode_json, in_words, json_object, real, records, whole
 from grading.formats.passages import PassageEntry, read_passages

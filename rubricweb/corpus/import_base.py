@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.base import Format, header_note
+from grading.formats import Format, header_note
 from grading.formats.reading import lines
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import TSV_WITH_HEADER, topics_format

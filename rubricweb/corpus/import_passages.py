@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Max
 
 from grading.errors import BadFormat
-from grading.formats.base import Format, header_note, recognise_among
+from grading.formats import Format, header_note, recognise_among
 from grading.formats.passages import (
     FORMATS,
     PLACES,

@@ -12,7 +12,7 @@ from django.db import reset_queries
 
 from grading import types
 from grading.errors import BadFormat
-from grading.formats.base import Format
+from grading.formats import Format
 from grading.formats.responses import read_answers
 from grading.segmentation import MAX_TOKENS, PassagesOf, response_passages
 from grading.types import text_md5

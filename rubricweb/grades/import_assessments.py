@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from grading.formats import read_sample
 from grading.formats.assessments import (
     ASSESSMENTS,
     LABEL_KEYS,
@@ -18,7 +19,6 @@ from grading.formats.assessments import (
 from grading.formats.assignments import AssignedAnswer
 from grading.formats.banks.dragun import DIALECT, answer_id
 from grading.formats.banks.records import BankItem
-from grading.formats.base import read_sample
 from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.models import Bank
 

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string
 
-from grading.formats.base import Content
+from grading.formats import Content
 from grading.formats.events import RatingEvent, moment
 from grading.formats.ratings import PersonRating
 from grading.types import item_id, text_md5

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat
+from grading.formats import Content, Format, Sample, unwrapped
 from grading.formats.banks import (
     autojudge_v1,
     autojudge_v3,
@@ -38,7 +39,6 @@ from grading.formats.banks.records import (
     words_of,
 )
 from grading.formats.banks.yaml_records import is_yaml
-from grading.formats.base import Content, Format, Sample, unwrapped
 from grading.formats.reading import write_lines
 from grading.types import ItemKind
 

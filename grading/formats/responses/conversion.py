@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, encode_json, json_object
 from grading.formats.reading import lines, read_document, write_lines
 from grading.formats.responses.citations import (

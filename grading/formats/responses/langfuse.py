@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, in_words, json_value
 from grading.formats.responses.traces import QUERY_ID, RUN, TraceStep, message_text, read_traces, text_of_role
 from grading.types import text_md5
