@@ -97,8 +97,8 @@ KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
     "rubricweb.corpus.attribute_jobs.AttributeScores",
     "rubricweb.webhooks.kind.Deliveries",
-    "rubricweb.banks.kind.Drafting",
-    "rubricweb.banks.kind.CollectionDrafting",
+    "rubricweb.banks.draft_jobs.Drafting",
+    "rubricweb.banks.draft_jobs.CollectionDrafting",
     "rubricweb.grades.engine.kind.Grading",
     "rubricweb.graders.dry_runs.DryRuns",
     "rubricweb.imports.kind.ImportKind",
@@ -116,8 +116,8 @@ KINDS_OF_WORK = [
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
     "rubricweb.corpus.attribute_jobs.LISTING",
-    "rubricweb.banks.kind.LISTING",
-    "rubricweb.banks.kind.JOBS",
+    "rubricweb.banks.draft_jobs.LISTING",
+    "rubricweb.banks.draft_jobs.JOBS",
     "rubricweb.imports.kind.LISTING",
     "rubricweb.systems.kind.LISTING",
     "rubricweb.support.kind.LISTING",

@@ -21,10 +21,9 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import actions, changes, draft_jobs
 from rubricweb.banks.access import draft_job_for
-from rubricweb.banks.draft_jobs import PER_PLACE, Lacking
+from rubricweb.banks.draft_jobs import PER_PLACE, Lacking, measured_rate
 from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
-from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part

@@ -210,7 +210,7 @@ def test_every_model_that_writes_passes_the_gate() -> None:
         "grading/generation/models.py:ServerText",
         "grading/systems/pipeline.py:_NoModel",
         "rubricweb/autojudge/model.py:Writer",
-        "rubricweb/banks/kind.py:Remembering",
+        "rubricweb/banks/draft_jobs.py:Remembering",
         "rubricweb/jobs/limits.py:KeptReplies",
         "rubricweb/jobs/limits.py:LimitedModel",
     }
