@@ -10,8 +10,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from grading.errors import BadFormat, Unclear
-from grading.formats import registry
-from grading.formats.base import Format
+from grading.formats import Format, registry
 from grading.formats.reading import lines
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
