@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grading import prompts
 from grading.errors import GraderUnavailable, GradingError
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.graders import BACKENDS, JSON, Connection, GraderSpec, build
 from grading.graders.backend_options import DEFAULT, Thinking
 from grading.graders.completions import Message, read

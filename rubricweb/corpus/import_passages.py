@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Max
 
 from grading.errors import BadFormat
-from grading.formats.base import Format, header_note, recognise_among
-from grading.formats.ids import look
+from grading.formats import Format, header_note, recognise_among
 from grading.formats.passages import (
     FORMATS,
     PLACES,
@@ -23,6 +22,7 @@ from grading.formats.passages import (
     counting_unread,
     segmented,
 )
+from grading.types import look
 from rubricweb.core import database
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, some
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic

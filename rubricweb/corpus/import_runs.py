@@ -9,8 +9,8 @@ from pathlib import Path
 from grading import types
 from grading.errors import BadFormat
 from grading.formats.graded_records import GradedLine
-from grading.formats.ids import is_one_word
 from grading.formats.trec import comments_note, read_run_file, trec_eval_order
+from grading.types import is_one_word
 from rubricweb.core import database
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, some
 from rubricweb.corpus.import_passages import ID_LIMIT, DocIdCheck

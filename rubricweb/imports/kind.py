@@ -10,8 +10,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 
 from grading.errors import BadFormat, Unclear
-from grading.formats import registry
-from grading.formats.base import Format
+from grading.formats import Format, registry
 from grading.formats.reading import lines
 from rubricweb.core import events
 from rubricweb.core.formatting import counted

@@ -9,8 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from grading.formats.ids import is_one_word
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, is_one_word
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.import_judgments import SeveralJudgments

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from django import template
 from django.shortcuts import get_object_or_404
 
-from grading.formats import registry
+from grading.formats import Content, registry
 from grading.formats.assessments import ASSESSMENTS
 from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
-from grading.formats.base import Content
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.support_labels import JUDGED_PLACES, LABELLED_ANSWERS

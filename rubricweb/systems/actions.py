@@ -19,7 +19,7 @@ from grading.formats.responses import Dialect, write_responses
 from grading.formats.trec import write_run as write_trec_run
 from grading.generation import TextModel
 from grading.graders.backend_options import Thinking
-from grading.systems.base import Answer
+from grading.systems import Answer
 from grading.systems.pipeline import IN_ONE_CALL, Answering, Made, SystemSpec, make
 from grading.types import Response
 from rubricweb.accounts.models import User

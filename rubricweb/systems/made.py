@@ -13,8 +13,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from grading.systems import key_facts
-from grading.systems.base import CitedSentence, SystemStep
+from grading.systems import CitedSentence, SystemStep, key_facts
 from grading.systems.pipeline import Made
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User

@@ -13,7 +13,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from grading.systems.base import MAX_WORDS
+from grading.systems import MAX_WORDS
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, Answering, SystemSpec
 from grading.systems.reranking import STRIDE, WINDOW, rating_prompts
 from grading.systems.retrieval import DEPTH

@@ -19,8 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from grading.formats.passages import PassageEntry
-from grading.systems import extractive
-from grading.systems.base import MAX_WORDS, Answer, Source
+from grading.systems import MAX_WORDS, Answer, Source, extractive
 from grading.systems.pipeline import Answering, SystemSpec, make
 from grading.types import Ranking, Topic
 from rubricweb.accounts import roles

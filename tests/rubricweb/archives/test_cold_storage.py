@@ -23,7 +23,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import cold, matrices
 from rubricweb.grades.actions import start_grading
-from rubricweb.grades.cold import CannotMove, folder_of
+from rubricweb.grades.cold import CannotMove, DamagedFile, folder_of
 from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp
 from tests.factories import MembershipFactory, UserFactory, grades, lexical_config
 from tests.rubricweb.routes import routes
@@ -84,6 +84,20 @@ def test_the_same_rows_come_back(own: Bank, django_capture_on_commit_callbacks):
     assert not folder_of(collection.pk).exists()
     verbs = AuditEntry.objects.filter(verb__contains="cold storage").values_list("verb", flat=True)
     assert sorted(verbs) == ["grades brought back from cold storage", "grades put into cold storage"]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda raw: b"", lambda raw: raw[:-9], lambda raw: raw[:40] + bytes(400) + raw[440:]]
+)
+def test_a_damaged_file_is_named_and_nothing_comes_back(own: Bank, damage):
+    collection = cooled(own.collection)
+    *_, last = sorted(folder_of(collection.pk).glob("*.parquet"))
+    last.write_bytes(damage(last.read_bytes()))
+    with pytest.raises(DamagedFile, match=f"{re.escape(str(last))}: expected grades as Parquet"):
+        thaw(collection, by=None)
+    assert not Grade.objects.exists()
+    collection.refresh_from_db()
+    assert collection.cold_at
 
 
 def test_boards_stay_without_rows_and_without_snapshots(own: Bank, client: Client):

@@ -5,12 +5,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.formats.ids import text_md5
 from grading.graders import completions
 from grading.graders.connection import CallProblem
 from grading.graders.replies import Answer, NoReply
 from grading.systems.pipeline import Answering
-from grading.types import ErrorClass
+from grading.types import ErrorClass, text_md5
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.actions import is_empty, withdraw_run
 from rubricweb.corpus.models import Run
