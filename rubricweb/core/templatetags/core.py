@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from uuid import UUID, uuid4
 
 from django import template
@@ -116,6 +117,7 @@ def once() -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=1)
 def script_texts() -> SafeString:
     """Return the texts of the page's scripts as JSON."""
     return json_script({name: str(text) for name, text in TEXTS.items()}, "texts")
@@ -128,6 +130,7 @@ def new_uid() -> UUID:
 
 
 @register.simple_tag
+@cache
 def icon(name: str) -> SafeString:
     """Draw a symbol of `static/img/icons.svg` beside words; screen readers skip it."""
     sprite = static("img/icons.svg")
@@ -242,6 +245,7 @@ def tone(state: str) -> str:
 
 
 @register.simple_tag
+@lru_cache(maxsize=64)
 def grade_chip(value: int | str | None) -> SafeString:
     """Render a rating as a coloured digit.
 
