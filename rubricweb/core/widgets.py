@@ -21,7 +21,8 @@ def attributes(widget: Widget) -> str:
 def text_input(widget: Widget) -> str:
     value = widget["value"]
     said = "" if value is None else f' value="{conditional_escape(value)}"'
-    return f'<input type="{widget["type"]}" name="{conditional_escape(widget["name"])}"{said}{attributes(widget)}>'
+    name = conditional_escape(widget["name"])
+    return f'<input type="{widget["type"]}" name="{name}"{said}{attributes(widget)}>'
 
 
 def text_area(widget: Widget) -> str:

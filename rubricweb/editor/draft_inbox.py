@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container, Iterable
-from collections.abc import Mapping
+from collections.abc import Collection as Container
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 

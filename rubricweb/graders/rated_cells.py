@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grading.statistics.calibration import RatedCells
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades import visibility
@@ -70,6 +71,7 @@ class _RatedCell(NamedTuple):
     is_drawn: bool
 
 
+@read_once
 def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> set[tuple[str, str]]:
     """Return (query id, id of the wording) of each item that the grader grades.
 
