@@ -13,7 +13,7 @@ from django.template import Context
 from django.template.defaultfilters import floatformat
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.utils.html import format_html, json_script
+from django.utils.html import conditional_escape, format_html, json_script
 from django.utils.safestring import SafeString
 
 from grading.types import CONTRADICTS
@@ -155,7 +155,7 @@ def last_is_current(trail: str) -> str:
 @register.filter
 def bdi(text: object) -> SafeString:
     """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
-    return format_html("<bdi>{}</bdi>", text) if text not in (None, "") else SafeString("")
+    return SafeString(f"<bdi>{conditional_escape(text)}</bdi>" if text not in (None, "") else "")
 
 
 @register.simple_tag(takes_context=True)
