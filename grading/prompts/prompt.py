@@ -12,19 +12,19 @@ from functools import cache
 from importlib import resources
 
 from grading.errors import ParseFailure
-from grading.parsing import (
-    OnUnparsable,
+from grading.parsing import OnUnparsable, parse_final_score, parse_label, parse_rating, parse_yes_no
+from grading.parsing.words import is_stated_unanswerable, is_unanswerable
+from grading.prompts.chat import WELL_KNOWN, PromptMarks, exemplar_block, fill, find_prompt
+from grading.types import (
+    MAX_RATING,
+    MIN_RATING,
+    CellToGrade,
+    ItemKind,
+    Outcome,
     Parsed,
     ParsedRating,
-    is_stated_unanswerable,
-    is_unanswerable,
-    parse_final_score,
-    parse_label,
-    parse_rating,
-    parse_yes_no,
+    Purpose,
 )
-from grading.prompts.chat import WELL_KNOWN, PromptMarks, exemplar_block, fill, find_prompt
-from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome, Purpose
 from grading.verify import verify
 
 PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
