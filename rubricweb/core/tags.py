@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from typing import cast
 from uuid import UUID, uuid4
 
 from django import template
@@ -155,7 +156,7 @@ def last_is_current(trail: str) -> str:
 @register.filter
 def bdi(text: object) -> SafeString:
     """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
-    return SafeString(f"<bdi>{conditional_escape(text)}</bdi>" if text not in (None, "") else "")
+    return SafeString(f"<bdi>{conditional_escape(cast('str', text))}</bdi>" if text not in (None, "") else "")
 
 
 @register.simple_tag(takes_context=True)
