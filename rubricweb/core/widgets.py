@@ -20,9 +20,9 @@ def attributes(widget: Widget) -> str:
 
 def text_input(widget: Widget) -> str:
     value = widget["value"]
-    shown = "" if value is None else f' value="{conditional_escape(value)}"'
+    attribute = "" if value is None else f' value="{conditional_escape(value)}"'
     name = conditional_escape(widget["name"])
-    return f'<input type="{widget["type"]}" name="{name}"{shown}{attributes(widget)}>'
+    return f'<input type="{widget["type"]}" name="{name}"{attribute}{attributes(widget)}>'
 
 
 def text_area(widget: Widget) -> str:
