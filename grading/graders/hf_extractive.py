@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
+from grading.graders import GraderSpec, Result, failed, parsed
 from grading.graders.backend_options import ExtractiveOptions
-from grading.graders.base import GraderSpec, Result, failed, parsed
 from grading.graders.hf_batches import EncodedPrompt, LocalGrader, padded
 from grading.graders.hf_model import EXTRACTIVE, load
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome

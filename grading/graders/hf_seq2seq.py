@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from grading.graders import hf_kernels
+from grading.graders import GraderSpec, RatedReply, Result, hf_kernels, rated
 from grading.graders.backend_options import GeneratorOptions
-from grading.graders.base import GraderSpec, RatedReply, Result, rated
 from grading.graders.first_step import Tokens
 from grading.graders.hf_batches import EncodedPrompt, GeneratingGrader, padded
 from grading.graders.hf_model import SEQ2SEQ, load

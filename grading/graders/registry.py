@@ -14,6 +14,7 @@ from typing import cast
 
 from grading import prompts
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
+from grading.graders import PLUGIN, Grader, GraderSpec
 from grading.graders.backend_options import (
     ATTEMPT,
     ATTEMPT_OPTION,
@@ -26,7 +27,6 @@ from grading.graders.backend_options import (
     ServerOptions,
     Value,
 )
-from grading.graders.base import PLUGIN, Grader, GraderSpec
 from grading.graders.connection import Connection
 from grading.graders.exemplars import EXEMPLAR_OPTIONS
 from grading.graders.many_items import in_calls

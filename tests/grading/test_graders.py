@@ -8,8 +8,9 @@ import pytest
 
 from grading import prompts
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
-from grading.graders import BACKENDS, GraderSpec, backend_for, build, known_backends, registry
+from grading.graders import GraderSpec, registry
 from grading.graders.panel import PANEL_PROMPT
+from grading.graders.registry import BACKENDS, backend_for, build, known_backends
 
 SPEC = GraderSpec("lexical", "lexical", "LexicalBaseline")
 RATING = "QuestionSelfRatedUnanswerablePromptWithChoices"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from grading.errors import GraderUnavailable, UnknownPrompt
-from grading.graders import JSON, GraderSpec, build
+from grading.graders import JSON, GraderSpec
+from grading.graders.registry import build
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome
 
 torch = pytest.importorskip("torch")

@@ -18,7 +18,8 @@ from grading import plugins, prompts
 from grading.errors import BadFormat, GraderUnavailable
 from grading.formats import Content
 from grading.formats import registry as formats
-from grading.graders import build, registry
+from grading.graders import registry
+from grading.graders.registry import build
 from grading.measures import names
 from grading.measures import registry as measures
 from grading.prompts.prompt import by_class
@@ -237,7 +238,7 @@ FAULTY = {
     "leaves": ("raise SystemExit('goodbye')\n", "SystemExit: goodbye"),
     "wrong-kind": ("GRADER = 'a string'\n", "BadPlugin: it is a str, expected Backend"),
     "same-name": (
-        "from grading.graders import BACKENDS\nGRADER = BACKENDS['lexical']\n",
+        "from grading.graders.registry import BACKENDS\nGRADER = BACKENDS['lexical']\n",
         "BadPlugin: the name 'lexical' is taken",
     ),
 }
