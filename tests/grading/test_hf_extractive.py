@@ -14,7 +14,7 @@ from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grading.graders.hf_extractive import ExtractiveGrader  # noqa: E402
+from grading.graders.hf_encoders import ExtractiveGrader  # noqa: E402
 from tests.grading import tiny_bert_qa, tiny_t5  # noqa: E402
 
 pytestmark = pytest.mark.models

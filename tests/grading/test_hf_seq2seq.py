@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grading.graders import hf_batches  # noqa: E402
-from grading.graders.hf_seq2seq import Seq2SeqGrader  # noqa: E402
+from grading.graders.hf_encoders import Seq2SeqGrader  # noqa: E402
 from tests.grading import tiny_t5  # noqa: E402
 
 pytestmark = pytest.mark.models
