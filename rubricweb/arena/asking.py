@@ -33,7 +33,7 @@ from rubricweb.jobs.limits import AskingKind, Limits, begin, need_of
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
 from rubricweb.systems import models, retrieval
-from rubricweb.systems.kind import model_of
+from rubricweb.systems.actions import model_of
 from rubricweb.systems.models import made_as_json
 
 

@@ -30,7 +30,6 @@ from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import BACKENDS, build
 from grading.graders.replies import Answer, NoReply
-from grading.prompts import Prompt
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Purpose
 
 if TYPE_CHECKING:
@@ -287,7 +286,7 @@ class Model:
             graded |= self._grade(of_kind, self.prompt_for(kind).prompt_class)
         return graded
 
-    def prompt_for(self, kind: ItemKind) -> Prompt:
+    def prompt_for(self, kind: ItemKind) -> prompts.Prompt:
         """Return the prompt that the settings name, or the back-end's first that rates such items."""
         if kind is ItemKind.DIRECT:
             return prompts.get(self.settings.label_prompt)

@@ -29,8 +29,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from rubricweb.core import telemetry
-from rubricweb.core.bundles import FOLDER
 from rubricweb.core.middleware import Answer
+from rubricweb.core.static_files import FOLDER
 from rubricweb.jobs import kinds, queue, worker_state
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import LeasedWork

@@ -26,7 +26,7 @@ OWN_FILES = {
     "grading/submissions/rules.py",
     "grading/systems/retrieval.py",
     "rubricweb/releases/boards.py",
-    "rubricweb/core/bundles.py",
+    "rubricweb/core/static_files.py",
     "rubricweb/demo/management/commands/demo.py",
     "rubricweb/demo/loading.py",
     "rubricweb/help/pages.py",
