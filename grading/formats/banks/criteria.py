@@ -1,8 +1,8 @@
 """Criteria with weights, also negative ones for what a good answer avoids, in two dialects.
 
 AutoRubric and `rubric` have them in sections or without. A file is the rubric of one topic, which its name
-says: `rubric_<query id>.json`. It is a list of `{weight, requirement, name, options}`, or
-`{criteria: [...]}`, or `{sections: [{name, criteria: [...]}]}`, or one of these under `rubric`, as JSON or YAML. A criterion
+says: `rubric_<query id>.json`. It is a list of `{weight, requirement, name, options}`, or `{criteria: [...]}`
+or `{sections: [{name, criteria: [...]}]}`, or one of these under `rubric`, as JSON or YAML. A criterion
 without a weight has 10.
 
 ResearchRubrics has them without sections, a line a topic.
