@@ -25,7 +25,8 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from grading.formats.graded import read_graded
-from grading.graders import GraderSpec, build, hf_model
+from grading.graders import GraderSpec, hf_model
+from grading.graders.registry import build
 from grading.statistics.agreement import cohen_kappa, contingency
 from grading.types import CellToGrade, Grade, Item, ItemKind, Passage, Topic
 

@@ -30,9 +30,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from grading.graders import Grader, GraderSpec, build, hf_model
+from grading.graders import Grader, GraderSpec, hf_model
 from grading.graders.exemplars import LONGEST_PASSAGE, RatedPair, Slot, choose, fitting
 from grading.graders.hf_causal import CausalGrader
+from grading.graders.registry import build
 from grading.segmentation import longest_start
 from grading.statistics.agreement import contingency, weighted_kappa
 from grading.types import CellToGrade, Exemplar, Grade, Item, ItemKind, Passage, Topic

@@ -33,8 +33,9 @@ import torch
 import transformers
 from grading_throughput import Peer, Timed, encoder_flops, matmul_peak, ours_once
 
-from grading.graders import GraderSpec, build
-from grading.graders.hf_seq2seq import Seq2SeqGrader
+from grading.graders import GraderSpec
+from grading.graders.hf_encoders import Seq2SeqGrader
+from grading.graders.registry import build
 from grading.types import CellToGrade, Passage
 
 PEAKS = {

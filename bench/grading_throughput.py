@@ -29,8 +29,9 @@ import _flan_shape as flan_shape
 import torch
 import transformers
 
-from grading.graders import GraderSpec, build, hf_batches, hf_kernels
-from grading.graders.hf_seq2seq import Seq2SeqGrader
+from grading.graders import GraderSpec, hf_batches, hf_kernels
+from grading.graders.hf_encoders import Seq2SeqGrader
+from grading.graders.registry import build
 from grading.parsing import parse_rating
 from grading.types import CellToGrade, Grade
 

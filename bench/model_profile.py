@@ -25,9 +25,10 @@ import _flan_shape as flan_shape
 import torch
 import transformers
 
-from grading.graders import GraderSpec, build, hf_batches
+from grading.graders import GraderSpec, hf_batches
 from grading.graders.hf_batches import EncodedPrompt, LocalGrader
 from grading.graders.hf_model import SMOLLM2
+from grading.graders.registry import build
 
 TARGET = 0.08
 PRODUCTS = frozenset(

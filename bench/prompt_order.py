@@ -27,8 +27,9 @@ from scipy.stats import spearmanr
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from grading.formats.graded import read_graded
-from grading.graders import GraderSpec, build, hf_causal
+from grading.graders import GraderSpec, hf_causal
 from grading.graders.hf_causal import CausalGrader
+from grading.graders.registry import build
 from grading.statistics.agreement import cohen_kappa, contingency, weighted_kappa
 from grading.types import CellToGrade, Grade, Item, ItemKind, Passage, Topic
 

@@ -30,10 +30,10 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from bench.demo_constrained import demo_cells
-from grading.graders import JSON, GraderSpec, build, hf_model
-from grading.graders.base import Result
+from grading.graders import JSON, GraderSpec, Result, hf_model
 from grading.graders.hf_causal import CausalGrader
 from grading.graders.many_items import ManyItems
+from grading.graders.registry import build
 from grading.statistics.agreement import cohen_kappa, contingency
 from grading.types import CellToGrade, Grade, ItemKind
 

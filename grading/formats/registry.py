@@ -31,8 +31,7 @@ from grading.formats.battles import RAGDOLL_BATTLES
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
 from grading.formats.responses.conversion import FORMATS as RESPONSES
-from grading.formats.responses.langfuse import LANGFUSE
-from grading.formats.responses.otel import OTEL
+from grading.formats.responses.exported_traces import LANGFUSE, OTEL
 from grading.formats.support_labels import JUDGED_PLACES, LABELLED_ANSWERS
 from grading.formats.topic_dialects import TopicEntry
 from grading.types import Response

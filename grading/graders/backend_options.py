@@ -18,7 +18,7 @@ from grading.prompts import ParseRule, Prompt
 from grading.types import Purpose
 
 if TYPE_CHECKING:
-    from grading.graders.base import GraderSpec
+    from grading.graders import GraderSpec
     from grading.prompts import Prompt
 
 

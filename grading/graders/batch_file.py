@@ -27,15 +27,8 @@ import msgspec
 
 from grading.errors import GraderUnavailable, TryLater
 from grading.formats.reading import streamed_lines
+from grading.graders import BatchState, GraderSpec, Result, result_without_model, tokens_of_lines, unanswered
 from grading.graders.backend_options import ReplyOptions
-from grading.graders.base import (
-    BatchState,
-    GraderSpec,
-    Result,
-    result_without_model,
-    tokens_of_lines,
-    unanswered,
-)
 from grading.graders.completions import error_in, read
 from grading.graders.connection import CallProblem, Connection, problem_of, refusal, without
 from grading.graders.openai_client import chat

@@ -22,7 +22,7 @@ from grading.types import CellToGrade, Exemplar, ItemKind
 LONGEST_PASSAGE = 600
 """Characters of an exemplar's passage in a prompt. Part of what a grade means: it must not change."""
 if TYPE_CHECKING:
-    from grading.graders.base import JSON
+    from grading.graders import JSON
 
 EXEMPLARS, EXEMPLAR_SEED = "exemplars", "exemplar_seed"
 EXEMPLAR_OPTIONS = {

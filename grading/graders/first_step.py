@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grading.errors import ParseFailure
-from grading.graders.base import RatedReply, weighed
+from grading.graders import RatedReply, weighed
 from grading.graders.replies import visible_text
 from grading.prompts import Prompt
 from grading.types import Outcome

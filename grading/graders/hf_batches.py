@@ -22,8 +22,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from grading.errors import GraderUnavailable
-from grading.graders.backend_options import GeneratorOptions, ModelOptions
-from grading.graders.base import (
+from grading.graders import (
     GraderSpec,
     RatedReply,
     Result,
@@ -33,6 +32,7 @@ from grading.graders.base import (
     tokens_of_lines,
     unanswered,
 )
+from grading.graders.backend_options import GeneratorOptions, ModelOptions
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.replies import ExpectedReply, NoReply, of_tokens

@@ -18,9 +18,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from grading.errors import GraderUnavailable
-from grading.graders import hf_kernels
+from grading.graders import GraderSpec, RatedReply, Result, hf_kernels, rated, tokens_of_lines
 from grading.graders.backend_options import CausalOptions, Thinking
-from grading.graders.base import GraderSpec, RatedReply, Result, rated, tokens_of_lines
 from grading.graders.completions import chat_template
 from grading.graders.first_step import ReplyScorer, Tokens
 from grading.graders.hf_batches import EncodedPrompt, GeneratingGrader, batches, by_length, padded

@@ -24,8 +24,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
+from grading.graders import GraderSpec, misfit
 from grading.graders.backend_options import Options
-from grading.graders.base import GraderSpec, misfit
 from grading.segmentation import sentence_breaks
 from grading.types import CellToGrade, Grade, GradeFailure, Outcome, Trace
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from grading.errors import ParseFailure
-from grading.graders.base import BatchGrader, BatchState, Grader, GraderSpec, Result, failed, misfit
+from grading.graders import BatchGrader, BatchState, Grader, GraderSpec, Result, failed, misfit
 from grading.prompts import Prompt
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Item, Trace
 

@@ -16,8 +16,7 @@ from queue import SimpleQueue
 from typing import cast
 
 from grading.errors import GraderUnavailable
-from grading.graders.backend_options import JSON_FORMS, ReplyOptions, ServerOptions, Thinking
-from grading.graders.base import (
+from grading.graders import (
     GraderSpec,
     RatedReply,
     Result,
@@ -29,6 +28,7 @@ from grading.graders.base import (
     weighed,
     with_confidence,
 )
+from grading.graders.backend_options import JSON_FORMS, ReplyOptions, ServerOptions, Thinking
 from grading.graders.completions import Message
 from grading.graders.connection import Connection, too_long_by
 from grading.graders.first_step import LEAD_INS

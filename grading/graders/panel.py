@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from grading import prompts
 from grading.errors import BadOption
+from grading.graders import JSON, MEMBERS, WEIGHTS, GraderSpec, failed, misfit
 from grading.graders.backend_options import Options, option
-from grading.graders.base import JSON, MEMBERS, WEIGHTS, GraderSpec, failed, misfit
 from grading.prompts import Prompt
 from grading.statistics.panel import FOLDS, PanelRating, PanelRule, fold_of, panel_rating
 from grading.types import MIN_RATING, CellToGrade, Grade, GradeFailure, ItemKind, Outcome, Trace

@@ -14,6 +14,7 @@ from typing import cast
 
 from grading import prompts
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
+from grading.graders import PLUGIN, Grader, GraderSpec
 from grading.graders.backend_options import (
     ATTEMPT,
     ATTEMPT_OPTION,
@@ -26,7 +27,6 @@ from grading.graders.backend_options import (
     ServerOptions,
     Value,
 )
-from grading.graders.base import PLUGIN, Grader, GraderSpec
 from grading.graders.connection import Connection
 from grading.graders.exemplars import EXEMPLAR_OPTIONS
 from grading.graders.many_items import in_calls
@@ -149,7 +149,7 @@ BACKENDS: dict[str, Backend] = {
             name="hf_seq2seq",
             requires=TORCH,
             label="Sequence-to-sequence model (FLAN-T5 family)",
-            target="grading.graders.hf_seq2seq:Seq2SeqGrader",
+            target="grading.graders.hf_encoders:Seq2SeqGrader",
             prompt_classes=(*SELF_RATING, *EXTRACTION),
             needs_model=True,
             default_llm="google/flan-t5-large",
@@ -172,7 +172,7 @@ BACKENDS: dict[str, Backend] = {
             name="hf_extractive",
             requires=TORCH,
             label="Extractive question answering (SQuAD 2 models)",
-            target="grading.graders.hf_extractive:ExtractiveGrader",
+            target="grading.graders.hf_encoders:ExtractiveGrader",
             prompt_classes=(EXTRACTION[0], "QuestionCompleteConcisePromptWithAnswerKey2"),
             needs_model=True,
             default_llm="deepset/roberta-base-squad2",

@@ -18,7 +18,7 @@ from grading.prompts.prompt import PLACEHOLDERS, ParseRule, Prompt, by_class
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose, usual_min_grade
 
 if TYPE_CHECKING:
-    from grading.graders.base import JSON
+    from grading.graders import JSON
 
 
 LONGEST = 20_000

@@ -38,7 +38,7 @@ from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
-from grading.graders.base import ANSWERS_BY
+from grading.graders import ANSWERS_BY
 from grading.graders.panel import members_of
 from rubricweb.archives import tables
 from rubricweb.archives.tables import replaced_in

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from grading import prompts
 from grading.errors import GraderUnavailable, GradingError
 from grading.generation import TextModel
-from grading.graders import BACKENDS, JSON, Connection, GraderSpec, build
+from grading.graders import JSON, GraderSpec
 from grading.graders.backend_options import DEFAULT, Thinking
 from grading.graders.completions import Message, read
+from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
+from grading.graders.registry import BACKENDS, build
 from grading.graders.replies import Answer, NoReply
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Purpose
 

@@ -253,7 +253,7 @@ class Drafting(TaskKind[DraftRequest]):
             keep = (
                 _weighed(llm, lease)
                 if lease.work.asks == DraftRequest.Asks.IMPORTANCE
-                else _drafted(llm, lease)
+                else partial(drafting.keep_drafts, lease, generation.draft(llm, request_of(lease.work)))
             )
         except GradingError as error:
             logger.warning("draft request %s failed: %s", lease.work.pk, error)
@@ -273,11 +273,6 @@ class Drafting(TaskKind[DraftRequest]):
 
     def changed(self, work: DraftRequest) -> None:
         drafting.announce(work)
-
-
-def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
-    drafts = generation.draft(llm, request_of(lease.work))
-    return partial(drafting.keep_drafts, lease, drafts)
 
 
 def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:

@@ -14,8 +14,7 @@ from django.utils import timezone
 
 from grading import prompts, types
 from grading.errors import GraderUnavailable, GradingError, UnknownGrader
-from grading.graders import registry
-from grading.graders.base import GraderSpec, misfit
+from grading.graders import GraderSpec, misfit, registry
 from grading.graders.exemplars import fitting
 from grading.prompts import Prompt
 from grading.prompts.chat import BEFORE_EXEMPLARS

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from grading import prompts
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.formats import judge_qrels, nugget_grades
-from grading.graders import GraderSpec, backend_options, registry
-from grading.graders.base import ANSWERS_BY, JSON, PLUGIN, PROMPT
+from grading.graders import ANSWERS_BY, JSON, PLUGIN, PROMPT, GraderSpec, backend_options, registry
 from grading.graders.exemplars import with_kept_exemplars
 from grading.in_context import INSTRUCTION
 from grading.prompts import Prompt

@@ -16,8 +16,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from grading.errors import BadPrompt, GradingError
-from grading.graders import registry
-from grading.graders.base import PROMPT, GraderSpec
+from grading.graders import PROMPT, GraderSpec, registry
 from grading.in_context import InContext, in_context, parts_of, prompt_in_context
 from grading.prompts import as_options
 from grading.segmentation import PassagesOf, response_passages, sentences_of

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from grading import prompts
 from grading.formats.judge_qrels import FILE_MD5
+from grading.graders import ANSWERS_BY, NO_SETTINGS, PROMPT
 from grading.graders.backend_options import ATTEMPT, Value
-from grading.graders.base import ANSWERS_BY, NO_SETTINGS, PROMPT
 from grading.graders.exemplars import EXEMPLAR_EVENTS
 from grading.graders.hf_model import SMOLLM2
 from grading.graders.registry import IMPORTED

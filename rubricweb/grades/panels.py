@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.errors import BadPrompt, GradingError
-from grading.graders.base import JSON, MEMBERS, PROMPT, WEIGHTS, GraderSpec
+from grading.graders import JSON, MEMBERS, PROMPT, WEIGHTS, GraderSpec
 from grading.graders.panel import MOST_MEMBERS, PANEL, PANEL_PROMPT, Panel, members_of, panel_of, panel_prompt
 from grading.prompts import Prompt, as_options
 from grading.statistics.panel import PanelRule

@@ -22,7 +22,7 @@ from django.db.models import QuerySet
 
 from grading import types
 from grading.errors import UnknownPrompt
-from grading.graders.base import ANSWERS_BY
+from grading.graders import ANSWERS_BY
 from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt
 from grading.types import MISSING, GradeMatrix, ItemKind, Outcome, Purpose

@@ -198,10 +198,6 @@ def living_workers() -> list[WorkerBeat]:
     return [WorkerBeat(**json.loads(text)) for text in beats if text]
 
 
-def seconds_since(worker: WorkerBeat) -> float:
-    return max(0.0, time.time() - worker.at)
-
-
 def rq_id(work: LeasedWork) -> str:
     """Return the id of the RQ job that makes the work's next attempt."""
     return f"{kind_of(work).name_of(work.pk)}-{work.attempts}"

@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("openai")
 
 from grading.errors import GraderUnavailable, TryLater
-from grading.graders import JSON, Connection, GraderSpec, batch_file, build
-from grading.graders.base import BatchGrader, BatchState
+from grading.graders import JSON, BatchGrader, BatchState, GraderSpec, batch_file
 from grading.graders.batch_file import BatchFileGrader
+from grading.graders.connection import Connection
+from grading.graders.registry import build
 from grading.types import ErrorClass, Grade, GradeFailure
 from tests.grading.servers.batches import BatchServer, Body, rates, serving_batches
 from tests.grading.servers.http import serving

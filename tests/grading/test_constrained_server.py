@@ -10,7 +10,9 @@ import pytest
 pytest.importorskip("openai")
 
 from grading.errors import GraderUnavailable
-from grading.graders import JSON, Connection, GraderSpec, build
+from grading.graders import JSON, GraderSpec
+from grading.graders.connection import Connection
+from grading.graders.registry import build
 from grading.types import Grade, Outcome
 from tests.grading.servers.http import Body, Reply, serving
 from tests.grading.servers.replies import pairs, refuses, says

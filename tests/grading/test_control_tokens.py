@@ -22,8 +22,9 @@ pytest.importorskip("transformers")
 from transformers import PreTrainedTokenizerBase
 
 from grading.generation.models import WRITERS, text_model
-from grading.graders import BACKENDS, GraderSpec, build
+from grading.graders import GraderSpec
 from grading.graders.openai_compatible import ServerGrader
+from grading.graders.registry import BACKENDS, build
 from tests.grading import smollm2, tiny_bert_qa, tiny_gpt2, tiny_llama_gguf, tiny_t5_qa
 
 pytestmark = pytest.mark.models
@@ -298,7 +299,7 @@ def test_every_local_writer_is_tried() -> None:
 
 def test_a_server_is_sent_no_well_known_mark() -> None:
     pytest.importorskip("openai")
-    from grading.graders import Connection
+    from grading.graders.connection import Connection
     from tests.grading.servers.http import serving
     from tests.grading.servers.replies import says
 

@@ -8,7 +8,6 @@ from collections import Counter
 import pytest
 
 from grading import prompts
-from grading.graders import BACKENDS
 from grading.graders.exemplars import (
     EXEMPLARS,
     LONGEST_PASSAGE,
@@ -20,6 +19,7 @@ from grading.graders.exemplars import (
     slots_of,
     with_kept_exemplars,
 )
+from grading.graders.registry import BACKENDS
 from grading.types import CellToGrade, Exemplar, Item, ItemKind, Passage, Topic
 
 RATING = prompts.get("QuestionSelfRatedPromptWithReminder")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from grading.errors import GraderUnavailable
-from grading.graders import GraderSpec, build, hf_model
+from grading.graders import GraderSpec, hf_model
 from grading.graders.hf_model import PACKAGED, GgufFile, gguf_file
+from grading.graders.registry import build
 from grading.types import CellToGrade, Grade, Item, ItemKind, Outcome, Passage, Topic
 
 RATE = "QuestionSelfRatedUnanswerablePromptWithChoices"

@@ -11,7 +11,8 @@ import pytest
 
 from grading import prompts
 from grading.errors import GraderUnavailable
-from grading.graders import JSON, GraderSpec, build
+from grading.graders import JSON, GraderSpec
+from grading.graders.registry import build
 from grading.parsing import parse_rating
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Outcome, Passage
 

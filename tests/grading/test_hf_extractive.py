@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from grading.errors import GraderUnavailable, UnknownPrompt
-from grading.graders import JSON, GraderSpec, build
+from grading.graders import JSON, GraderSpec
+from grading.graders.registry import build
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grading.graders.hf_extractive import ExtractiveGrader  # noqa: E402
+from grading.graders.hf_encoders import ExtractiveGrader  # noqa: E402
 from tests.grading import tiny_bert_qa, tiny_t5  # noqa: E402
 
 pytestmark = pytest.mark.models

@@ -12,8 +12,9 @@ import pytest
 
 from grading import prompts
 from grading.errors import GraderUnavailable
-from grading.graders import JSON, GraderSpec, build
+from grading.graders import JSON, GraderSpec
 from grading.graders.hf_batches import CPU_TOKENS
+from grading.graders.registry import build
 from grading.parsing import parse_rating, parse_yes_no
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Passage
 
@@ -21,7 +22,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from grading.graders import hf_batches  # noqa: E402
-from grading.graders.hf_seq2seq import Seq2SeqGrader  # noqa: E402
+from grading.graders.hf_encoders import Seq2SeqGrader  # noqa: E402
 from tests.grading import tiny_t5  # noqa: E402
 
 pytestmark = pytest.mark.models

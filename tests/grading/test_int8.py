@@ -11,7 +11,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from grading.errors import GraderUnavailable  # noqa: E402
-from grading.graders import GraderSpec, build, hf_kernels, hf_model  # noqa: E402
+from grading.graders import GraderSpec, hf_kernels, hf_model  # noqa: E402
+from grading.graders.registry import build  # noqa: E402
 from grading.types import Grade  # noqa: E402
 from tests.grading import tiny_gpt2, tiny_t5  # noqa: E402
 

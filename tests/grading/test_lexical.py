@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from grading.errors import GraderUnavailable
-from grading.graders import GraderSpec, build
+from grading.graders import GraderSpec
 from grading.graders.lexical import LONGEST_ANSWER, WINDOW, stem, weight
+from grading.graders.registry import build
 from grading.types import CellToGrade, Grade, GradeFailure, Item, ItemKind, Outcome, Passage, Topic
 
 SPEC = GraderSpec("lexical", "lexical", "LexicalBaseline")

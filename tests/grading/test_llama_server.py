@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("openai")
 
-from grading.graders import JSON, Connection, GraderSpec, build
+from grading.graders import JSON, GraderSpec
+from grading.graders.connection import Connection
+from grading.graders.registry import build
 from grading.types import Grade, Outcome
 from tests.grading.servers.http import Server, serving
 from tests.grading.servers.llama_server import LlamaServer

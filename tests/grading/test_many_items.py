@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("openai")
 
 from grading import prompts
-from grading.graders import Connection, GraderSpec, build
-from grading.graders.base import TOKENS_A_LINE, BatchGrader, Result
+from grading.graders import TOKENS_A_LINE, BatchGrader, GraderSpec, Result
+from grading.graders.connection import Connection
 from grading.graders.many_items import ManyItems, calls_of
+from grading.graders.registry import build
 from grading.types import CellToGrade, ErrorClass, Grade, Item, ItemKind, Outcome, Passage, Topic
 from tests.grading import smollm2
 from tests.grading.servers.batches import serving_batches

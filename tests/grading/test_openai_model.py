@@ -12,8 +12,10 @@ pytest.importorskip("transformers")
 pytest.importorskip("openai")
 
 from grading import prompts
-from grading.graders import JSON, Connection, GraderSpec, build
+from grading.graders import JSON, GraderSpec
+from grading.graders.connection import Connection
 from grading.graders.openai_compatible import ServerGrader
+from grading.graders.registry import build
 from grading.parsing import parse_rating
 from grading.types import CellToGrade, Grade, Passage
 from tests.grading import tiny_gpt2

@@ -12,8 +12,10 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("openai")
 
-from grading.graders import Connection, GraderSpec, build
+from grading.graders import GraderSpec
+from grading.graders.connection import Connection
 from grading.graders.openai_compatible import ServerGrader
+from grading.graders.registry import build
 from grading.types import ErrorClass, Grade, GradeFailure
 from tests.grading import tiny_gpt2
 from tests.grading.servers.transformers_serve import served

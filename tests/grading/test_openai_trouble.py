@@ -13,8 +13,10 @@ import pytest
 pytest.importorskip("openai")
 
 from grading.errors import GraderUnavailable
-from grading.graders import JSON, Connection, GraderSpec, build, connection, openai_client
+from grading.graders import JSON, GraderSpec, connection, openai_client
+from grading.graders.connection import Connection
 from grading.graders.openai_compatible import ServerGrader
+from grading.graders.registry import build
 from grading.types import (
     CellToGrade,
     ErrorClass,

@@ -7,8 +7,9 @@ import pytest
 
 from grading import prompts
 from grading.errors import BadOption
-from grading.graders import BACKENDS, GraderSpec, registry
+from grading.graders import GraderSpec, registry
 from grading.graders.backend_options import CausalOptions, GeneratorOptions, ServerOptions, read_options
+from grading.graders.registry import BACKENDS
 
 RATING = prompts.get("QuestionSelfRatedUnanswerablePromptWithChoices")
 EXTRACTION = prompts.get("QuestionCompleteConciseUnanswerablePromptWithChoices")

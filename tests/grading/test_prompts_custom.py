@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 
 from grading import prompts
 from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPlaceholder, UnknownPrompt
-from grading.graders import BACKENDS, GraderSpec, build
+from grading.graders import GraderSpec, misfit, result_without_model
 from grading.graders.backend_options import refuse_unknown
-from grading.graders.base import misfit, result_without_model
+from grading.graders.registry import BACKENDS, build
 from grading.prompts import ParseRule, Prompt, as_options, covering_from, from_options, from_template
 from grading.types import (
     CellToGrade,

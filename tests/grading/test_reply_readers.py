@@ -18,7 +18,9 @@ from grading import support
 from grading.errors import ParseFailure
 from grading.generation import DraftTask, TextModel, draft, weigh
 from grading.generation.models import text_model
-from grading.graders import Connection, GraderSpec, build, openai_client
+from grading.graders import GraderSpec, openai_client
+from grading.graders.connection import Connection
+from grading.graders.registry import build
 from grading.graders.replies import NoReply
 from grading.systems import Source
 from grading.systems.extractive import Prompted, Ragnarok

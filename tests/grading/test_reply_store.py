@@ -10,7 +10,9 @@ import pytest
 pytest.importorskip("openai")
 
 from grading.generation.models import text_model
-from grading.graders import Connection, GraderSpec, build
+from grading.graders import GraderSpec
+from grading.graders.connection import Connection
+from grading.graders.registry import build
 from grading.types import CellToGrade, Grade, GradeFailure, Item, ItemKind, Passage, Topic
 from tests.grading.servers.http import Body, Reply, serving
 

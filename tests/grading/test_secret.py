@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("openai")
 
 from grading.errors import BadSecret, GraderUnavailable
-from grading.graders import Connection, GraderSpec, build, openai_client
-from grading.graders.connection import Address
+from grading.graders import GraderSpec, openai_client
+from grading.graders.connection import Address, Connection
+from grading.graders.registry import build
 from grading.secret import MASK, Secret, redacted
 from grading.types import ErrorClass, GradeFailure
 from tests.grading.secret_spellings import HOSTILE, SPELLINGS, shows

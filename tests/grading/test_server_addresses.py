@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("openai")
 
 from grading.errors import GraderUnavailable
-from grading.graders import Connection, GraderSpec, build, openai_client
-from grading.graders.connection import Address
+from grading.graders import GraderSpec, openai_client
+from grading.graders.connection import Address, Connection
+from grading.graders.registry import build
 from grading.types import ErrorClass, Grade, GradeFailure
 from tests.grading.servers.batches import rates, serving_batches
 from tests.grading.servers.http import Body, Reply, Server, serving

@@ -8,7 +8,9 @@ import pytest
 
 pytest.importorskip("openai")
 
-from grading.graders import JSON, Connection, GraderSpec, build, server_calls
+from grading.graders import JSON, GraderSpec, server_calls
+from grading.graders.connection import Connection
+from grading.graders.registry import build
 from grading.types import CellToGrade
 from tests.grading.servers.http import Body, Reply, serving
 from tests.grading.servers.replies import pairs, ratings, refuses, says

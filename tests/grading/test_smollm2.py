@@ -10,9 +10,11 @@ import pytest
 
 from grading import prompts
 from grading.generation import DraftTask, models as writers
-from grading.graders import JSON, Connection, GraderSpec, build
+from grading.graders import JSON, GraderSpec
+from grading.graders.connection import Connection
 from grading.graders.hf_batches import EncodedPrompt
 from grading.graders.hf_causal import CausalGrader
+from grading.graders.registry import build
 from grading.parsing import parse_rating
 from grading.types import (
     CellToGrade,

@@ -15,8 +15,9 @@ import transformers
 from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.generation.models import CausalText
-from grading.graders import GraderSpec, build
+from grading.graders import GraderSpec
 from grading.graders.completions import chat_template
+from grading.graders.registry import build
 from grading.graders.replies import ExpectedReply, NoReply, of_tokens
 from grading.types import ErrorClass, Grade, GradeFailure
 from tests.grading import tiny_writers

@@ -12,7 +12,7 @@ import torch
 from transformers import T5Config, T5ForConditionalGeneration, T5Tokenizer
 
 from grading import prompts
-from grading.graders import BACKENDS
+from grading.graders.registry import BACKENDS
 from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Topic
 
 REPLIES = {

@@ -15,14 +15,13 @@ from grading.formats import Content, Format, Sample, unwrapped
 from grading.formats.banks import (
     autojudge_v1,
     autojudge_v3,
-    autorubric,
+    criteria,
     dragun,
     exam_questions,
     importance,
     nuggetizer,
     ragdoll,
     ragtime26,
-    research_rubrics,
     workbench,
 )
 from grading.formats.banks.records import (
@@ -53,8 +52,8 @@ DIALECTS = (
     nuggetizer.DIALECT,
     nuggetizer.V4,
     dragun.DIALECT,
-    research_rubrics.DIALECT,
-    autorubric.DIALECT,
+    criteria.RESEARCH_RUBRICS,
+    criteria.AUTORUBRIC,
     ragdoll.GRADED,
     ragdoll.DIALECT,
     exam_questions.TQA,
@@ -175,7 +174,7 @@ def _values(sample: Sample) -> list[Any]:
 
 def _is_of(dialect: Dialect, sample: Sample) -> bool:
     if not sample.is_json:
-        return dialect is autorubric.DIALECT and is_yaml(sample.lines)
+        return dialect is criteria.AUTORUBRIC and is_yaml(sample.lines)
     values = _values(sample)
     return all(isinstance(value, dict) for value in values) and _of_values(values) is dialect
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from grading.formats import read_sample
 from grading.formats.responses.citations import Dialect, Shape, dialect_of
 from grading.formats.responses.conversion import inspect_responses, losses, read_responses, write_responses
+from grading.formats.responses.exported_traces import LANGFUSE, OTEL
 from grading.formats.responses.inspection import InspectedLine, Problem
-from grading.formats.responses.langfuse import LANGFUSE
-from grading.formats.responses.otel import OTEL
 from grading.types import Response
 
 __all__ = [

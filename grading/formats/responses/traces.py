@@ -1,6 +1,6 @@
 """Answers from traces of a system in use: of each trace its last answer, as TREC RAG 2025 would write it.
 
-A trace is a tree of steps, read by `otel` and `langfuse`. Its answer is that of the outermost step that has
+A trace is a tree of steps, read by `exported_traces`. Its answer is that of the outermost step that has
 one, the last of several; its question is that step's. What it retrieved are the references; which sentence
 cites what, a trace does not say. The topic is named by `rubric.query_id`, and else known by its question; the
 run by `rubric.run`, the version of the service, or the file's name. Of several answers of a run to one topic

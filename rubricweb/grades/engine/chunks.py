@@ -20,8 +20,7 @@ from django.db.models.functions import Now
 
 from grading import types
 from grading.errors import GradingError, TryLater
-from grading.graders import Grader, GraderSpec, registry
-from grading.graders.base import BatchGrader
+from grading.graders import BatchGrader, Grader, GraderSpec, registry
 from grading.graders.exemplars import fitting
 from grading.graders.many_items import ends_call
 from grading.types import ItemKind, Outcome

@@ -14,8 +14,7 @@ from django.urls import reverse_lazy
 from django.utils.text import format_lazy
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
-from grading.graders import registry
-from grading.graders.base import BatchGrader
+from grading.graders import BatchGrader, registry
 from grading.graders.many_items import ends_call
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec

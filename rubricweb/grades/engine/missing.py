@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grading.errors import BadPrompt, UnknownPrompt
-from grading.graders.base import ANSWERS_BY
+from grading.graders import ANSWERS_BY
 from grading.graders.panel import panel_of
 from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt

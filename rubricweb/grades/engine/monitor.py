@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -257,7 +258,7 @@ def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:
 def _worker_row(beat: queue.WorkerBeat) -> WorkerRow:
     return WorkerRow(
         name=beat.name,
-        heard_seconds_ago=round(queue.seconds_since(beat)),
+        heard_seconds_ago=round(max(0.0, time.time() - beat.at)),
         doing=beat.doing,
         device=beat.device,
         model=beat.model,

@@ -9,7 +9,7 @@ import numpy as np
 from django.db.models import Q
 
 from grading.errors import UnknownPrompt
-from grading.graders.base import ANSWERS_BY
+from grading.graders import ANSWERS_BY
 from grading.graders.registry import IMPORTED
 from grading.in_context import parts_of, seen_of
 from grading.parsing.words import is_unanswerable

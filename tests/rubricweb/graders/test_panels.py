@@ -9,7 +9,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.graders.base import WEIGHTS
+from grading.graders import WEIGHTS
 from grading.statistics import panel as science
 from grading.types import ItemKind
 from rubricweb.campaigns import population

@@ -17,7 +17,8 @@ from django.urls import reverse
 from grading import plugins, prompts
 from grading.errors import BadFormat, GraderUnavailable
 from grading.formats import Content, registry as formats
-from grading.graders import build, registry
+from grading.graders import registry
+from grading.graders.registry import build
 from grading.measures import names, registry as measures
 from grading.prompts.prompt import by_class
 from rubricweb.grades.configs import config_of, require_genuine, spec_for
@@ -235,7 +236,7 @@ FAULTY = {
     "leaves": ("raise SystemExit('goodbye')\n", "SystemExit: goodbye"),
     "wrong-kind": ("GRADER = 'a string'\n", "BadPlugin: it is a str, expected Backend"),
     "same-name": (
-        "from grading.graders import BACKENDS\nGRADER = BACKENDS['lexical']\n",
+        "from grading.graders.registry import BACKENDS\nGRADER = BACKENDS['lexical']\n",
         "BadPlugin: the name 'lexical' is taken",
     ),
 }

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from grading import prompts
-from grading.graders.base import ANSWERS_BY
+from grading.graders import ANSWERS_BY
 from rubricweb.grades.configs import (
     active_configs,
     config_asking,

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from grading.graders.base import MEMBERS
+from grading.graders import MEMBERS
 from grading.statistics.panel import FOLDS, PanelRule, fold_of, panel_rating
 from grading.types import Purpose
 from rubricweb.archives.layout import write_archive

@@ -13,8 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from grading.errors import BadOption, GradingError
-from grading.graders import backend_options, registry
-from grading.graders.base import ANSWERS_BY
+from grading.graders import ANSWERS_BY, backend_options, registry
 from grading.prompts import Prompt
 from rubricweb.banks.models import ItemQuerySet
 from rubricweb.core.reader import OperatorCommand

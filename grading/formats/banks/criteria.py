@@ -1,8 +1,11 @@
-"""Rubrics of AutoRubric and of `rubric`: criteria with weights, also negative ones, in sections or without.
+"""Criteria with weights, also negative ones for what a good answer avoids, in two dialects.
 
-A file is the rubric of one topic, which its name says: `rubric_<query id>.json`. It is a list of `{weight,
-requirement, name, options}`, or `{criteria: [...]}`, or `{sections: [{name, criteria: [...]}]}`, or one of
-these under `rubric`, as JSON or YAML. A criterion without a weight has 10.
+AutoRubric and `rubric` have them in sections or without. A file is the rubric of one topic, which its name
+says: `rubric_<query id>.json`. It is a list of `{weight, requirement, name, options}`, or `{criteria: [...]}`
+or `{sections: [{name, criteria: [...]}]}`, or one of these under `rubric`, as JSON or YAML. A criterion
+without a weight has 10.
+
+ResearchRubrics has them without sections, a line a topic.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from grading.formats.banks.records import (
     Record,
     Source,
     brief,
+    emptied,
+    identifier,
     objects,
     optional_text,
     ours,
@@ -219,7 +224,7 @@ def notes(line: BankLine) -> list[str]:
     return scaled + options
 
 
-DIALECT = Dialect(
+AUTORUBRIC = Dialect(
     "autorubric",
     "AutoRubric",
     recognises,
@@ -233,4 +238,74 @@ DIALECT = Dialect(
     join=join,
     notes=notes,
     keys=("weight", "requirement"),
+)
+
+
+_RESEARCH_SHAPE = "{qid, rubrics: [{criterion, weight, axis}, ...]}"
+
+
+def _is_research(records: Sequence[Json]) -> bool:
+    return "rubrics" in records[0]
+
+
+def _read_research(raw: Json, source: Source) -> BankLine:
+    query_id = identifier(raw, "qid", "query_id")
+    if not query_id:
+        raise BadFormat(f"no qid, expected {_RESEARCH_SHAPE}")
+    if raw.get("rubrics") is None:
+        raise BadFormat(f"no rubrics, expected {_RESEARCH_SHAPE}")
+    entries = objects(raw["rubrics"], "rubrics")
+    items = [_research_item(entry, query_id, f"rubrics[{place}]") for place, entry in enumerate(entries)]
+    refuse_twins(items, "rubrics")
+    return BankLine(
+        query_id, source.line, items, parts=_research_head_parts(raw), foreign=emptied(raw, "rubrics")
+    )
+
+
+def _research_item(raw: Json, query_id: str, place: str) -> BankItem:
+    text = text_of(raw, "criterion", place)
+    weighed = importance.of_weight(raw.get("weight"), f"{place}.weight")
+    return BankItem(
+        item_id(query_id, text),
+        ItemKind.NUGGET,
+        text,
+        importance=weighed.importance,
+        weight=weighed.weight,
+        parts=_research_parts(raw),
+        foreign=raw,
+    )
+
+
+def _research_parts(raw: Json) -> Parts:
+    return ours("researchrubrics", raw, without=("criterion", "weight"))
+
+
+def _research_head_parts(raw: Json) -> Parts:
+    return ours("researchrubrics", raw, without=("qid", "query_id", "rubrics"))
+
+
+def _write_research(line: BankLine) -> Json:
+    head = line.foreign or {"qid": line.query_id}
+    return head | {
+        "rubrics": [_written_criterion(item) for item in line.items if item.kind is ItemKind.NUGGET]
+    }
+
+
+def _written_criterion(item: BankItem) -> Json:
+    now = importance.weighed(item.importance, item.weight)
+    raw: dict[str, Any] = dict(item.foreign or {"criterion": item.text, "weight": now.weight})
+    raw["criterion"] = raw["criterion"] if raw["criterion"].strip() == item.text.strip() else item.text
+    return raw if raw["weight"] == now.weight else raw | {"weight": now.weight}
+
+
+RESEARCH_RUBRICS = Dialect(
+    "researchrubrics",
+    "ResearchRubrics",
+    _is_research,
+    _read_research,
+    _write_research,
+    "TREC RAG 2026",
+    _research_parts,
+    _research_head_parts,
+    keys=("qid", "rubrics"),
 )
