@@ -5,8 +5,7 @@ The rating of people together is the last adjudication if there is one, else the
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection as Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache

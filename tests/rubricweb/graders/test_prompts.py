@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from grading.errors import GraderUnavailable
 from grading.graders import registry
-from grading.types import Grade as Graded
-from grading.types import GradeFailure, Outcome, Trace
+from grading.types import Grade as Graded, GradeFailure, Outcome, Trace
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
