@@ -65,19 +65,15 @@ class Purpose(StrEnum):
 
 
 def usual_min_grade(purpose: Purpose, scale: tuple[int, int]) -> int:
-    """Return the lowest rating that covers where the prompt states none.
+    """Return the lowest rating that covers where the prompt states none: four fifths of the scale.
 
-    Four fifths of the scale: 4 of 0 to 5, 2 of 0 to 2. Of direct labels the upper half: 2 of UMBRELA's 0 to 3
-    and of TREC RAG's 0 to 4, 1 of Thomas's 0 to 2.
+    Of direct labels the upper half: 2 of UMBRELA's 0 to 3 and of TREC RAG's 0 to 4, 1 of Thomas's 0 to 2.
 
-    >>> [usual_min_grade(Purpose.RATE, (0, highest)) for highest in (1, 2, 3, 5)]
-    [1, 2, 3, 4]
-    >>> [usual_min_grade(Purpose.DIRECT, (0, highest)) for highest in (1, 2, 3, 4)]
-    [1, 1, 2, 2]
+    >>> [usual_min_grade(purpose, (0, 5)) for purpose in (Purpose.RATE, Purpose.DIRECT)]
+    [4, 3]
     """
-    lowest, highest = scale
     share = 0.5 if purpose is Purpose.DIRECT else 0.8
-    return lowest + math.ceil(share * (highest - lowest))
+    return scale[0] + math.ceil(share * (scale[1] - scale[0]))
 
 
 USUAL_MIN_GRADE = usual_min_grade(Purpose.RATE, (MIN_RATING, MAX_RATING))
