@@ -72,8 +72,7 @@ def usual_min_grade(purpose: Purpose, scale: tuple[int, int]) -> int:
     >>> [usual_min_grade(purpose, (0, 5)) for purpose in (Purpose.RATE, Purpose.DIRECT)]
     [4, 3]
     """
-    share = 0.5 if purpose is Purpose.DIRECT else 0.8
-    return scale[0] + math.ceil(share * (scale[1] - scale[0]))
+    return scale[0] + math.ceil((0.5 if purpose is Purpose.DIRECT else 0.8) * (scale[1] - scale[0]))
 
 
 USUAL_MIN_GRADE = usual_min_grade(Purpose.RATE, (MIN_RATING, MAX_RATING))
