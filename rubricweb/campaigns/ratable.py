@@ -23,6 +23,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ordering import Floats
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import rating_sign, rating_words
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
@@ -324,16 +325,27 @@ def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]
     An answer may also come from the same model by another prompt.
     """
     graders = {cell: cell.config for cell in cells if cell.config is not None}
-    places = Q(pk__in=())
-    for cell, config in graders.items():
-        places |= Q(revision=cell.revision_id, passage=cell.passage_id, config__llm=config.llm)
+    places = [(cell.revision_id, cell.passage_id, config.llm) for cell, config in graders.items()]
     by_place = defaultdict(list)
-    for row in Grade.objects.filter(places).select_related("config") if graders else ():
+    for row in _grades_at_one(*places[0]) if len(places) == 1 else _grades_at(places):
         by_place[row.revision_id, row.passage_id, row.config.llm].append(row)
     return {
         cell.pk: _graded_by(config, by_place[cell.revision_id, cell.passage_id, config.llm])
         for cell, config in graders.items()
     }
+
+
+def _grades_at(places: Iterable[tuple[int, int, str]]) -> QuerySet[Grade]:
+    """Return the grades of these places, as (revision, passage, model), with their configs."""
+    at = Q(pk__in=())
+    for revision, passage, llm in places:
+        at |= Q(revision=revision, passage=passage, config__llm=llm)
+    return Grade.objects.filter(at).select_related("config")
+
+
+@compiled_once
+def _grades_at_one(revision: int, passage: int, llm: str) -> QuerySet[Grade]:
+    return _grades_at([(revision, passage, llm)])
 
 
 def _graded_by(config: GraderConfig, rows: Iterable[Grade]) -> tuple[Grade | None, str]:
