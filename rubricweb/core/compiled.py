@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import Context
 from copy import copy
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -23,7 +24,8 @@ def compiled_once(build: Callable[P, QuerySet[Any, Row]]) -> Callable[P, list[Ro
     """Return a function that runs the query of `build` and returns its rows; its first call compiles it.
 
     The query may depend on the arguments alone, which are numbers, UUIDs or texts, given by position; each is
-    a value that the database compares or returns, and decides nothing in `build`.
+    a value that the database compares or returns, and decides nothing in `build`. What depends on the reader
+    raises NoReader.
     """
     built: Callable[..., QuerySet[Any, Row]] = build
     by_vendor: dict[str, _Compiled] = {}
@@ -35,7 +37,8 @@ def compiled_once(build: Callable[P, QuerySet[Any, Row]]) -> Callable[P, list[Ro
         vendor = connections[DEFAULT_DB_ALIAS].vendor
         if vendor not in by_vendor:
             marks = [_mark(key, number) for number, key in enumerate(keys)]
-            by_vendor[vendor] = _Compiled(built(*marks), marks)
+            queryset = Context().run(built, *marks)  # where no reader is set, who would stay in it
+            by_vendor[vendor] = _Compiled(queryset, marks)
         return by_vendor[vendor].rows(keys)
 
     return rows
@@ -56,6 +59,8 @@ class _Compiled:
         self.sql, self.parameters = self.compiler.as_sql()
         numbers = {form: number for number, mark in enumerate(marks) for form in _forms(mark)}
         self.places = [numbers.get(value) for value in self.parameters]
+        fields = [field for field, *_ in self.compiler.select[: self.compiler.col_count]]
+        self.converters = self.compiler.get_converters(fields)
         if missing := set(range(len(marks))).difference(self.places):
             raise ValueError(f"Arguments {sorted(missing)} of a compiled query are none of its parameters.")
 
@@ -73,6 +78,7 @@ class _Compiled:
         )
         compiler.connection = connections[DEFAULT_DB_ALIAS]
         compiler.as_sql = lambda *_, **__: (self.sql, values)
+        compiler.get_converters = lambda _: self.converters
         query.get_compiler = lambda *_, **__: compiler
         return query
 

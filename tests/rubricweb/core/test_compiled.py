@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import NoReader, Reader, reading_as
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.human_models import HumanGrade
 
@@ -65,3 +66,9 @@ def test_a_number_beyond_all_keys_has_no_row():
 def test_a_query_that_does_not_compare_an_argument_is_refused():
     with pytest.raises(ValueError, match=r"Arguments \[1\]"):
         compiled_once(lambda first, _second: Topic.objects.filter(pk=first))(1, 2)
+
+
+def test_a_query_that_depends_on_the_reader_is_refused():
+    """Compiled, it would show to everybody what its first reader may see."""
+    with reading_as(Reader(sees_everything=True)), pytest.raises(NoReader):
+        compiled_once(lambda key: ItemRevision.objects.filter(pk=key))(1)
