@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from grading.types import CONTRADICTS, ItemKind, Outcome, Purpose
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, ItemRevision
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ordering import Floats
 from rubricweb.core.compiled import compiled_once
@@ -39,6 +39,9 @@ from rubricweb.grades.verification import PassageSegment, highlighted
 
 UNREADABLE = Q(revision__is_secret=True) | Q(passage__text="")
 """Cells that nobody may or can read."""
+
+
+_IS_OPEN = Q(state__in=(Turn.State.PENDING, Turn.State.LEASED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +143,15 @@ def unasked(turns: QuerySet[Turn], collection: Collection) -> QuerySet[Turn]:
     return _unasked(turns, UNREADABLE | _left_out(collection))
 
 
-def unreadable(turns: QuerySet[Turn]) -> QuerySet[Turn]:
-    """Return what `unasked` returns where every run of the collection is accepted."""
-    return _unasked(turns, UNREADABLE)
+def unreadable(campaign: int, collection: int) -> QuerySet[Turn]:
+    """Return what `unasked` returns where every run of the collection is accepted.
+
+    It begins with the few items and passages, so that it need not look at each turn of a large campaign.
+    """
+    secret = ItemRevision.including_secret.filter(topic__collection=collection, is_secret=True).values("pk")
+    textless = Passage.objects.filter(collection=collection, text="").values("pk")
+    cells = CampaignCell.objects.filter(Q(revision__in=secret) | Q(passage__in=textless), campaign=campaign)
+    return Turn.objects.filter(_IS_OPEN, campaign=campaign, cell__in=cells.order_by().values("pk"))
 
 
 def without_text(turns: QuerySet[Turn]) -> QuerySet[Turn]:
@@ -152,7 +161,7 @@ def without_text(turns: QuerySet[Turn]) -> QuerySet[Turn]:
 
 def _unasked(turns: QuerySet[Turn], cells: Q) -> QuerySet[Turn]:
     is_away = Exists(CampaignCell.objects.filter(cells, pk=OuterRef("cell")))
-    return turns.filter(is_away, state__in=(Turn.State.PENDING, Turn.State.LEASED))
+    return turns.filter(is_away, _IS_OPEN)
 
 
 def _left_out(collection: Collection) -> Q:

@@ -224,7 +224,7 @@ def _figures(campaign: Campaign, person: User, *, are_runs_absent: bool) -> Figu
     done, mine = counts.get(State.SUBMITTED, (0, 0))
     needed = sum(number for state, (number, _) in counts.items() if state != State.SKIPPED)
     away = unasked(campaign.turns.all(), campaign.collection).count() if are_runs_absent else 0
-    unreadable = 0 if are_runs_absent else sum(_unreadable(campaign.pk))
+    unreadable = 0 if are_runs_absent else sum(_unreadable(campaign.pk, campaign.collection_id))
     last = _last_done(campaign.pk, person.pk)
     return Figures(total=needed - away - unreadable, done=done, mine=mine, last=last)
 
@@ -243,8 +243,8 @@ def _by_state(campaign: int, person: int) -> QuerySet[Turn, Any]:
 
 
 @compiled_once
-def _unreadable(campaign: int) -> QuerySet[Turn, Any]:
-    turns = unreadable(Turn.objects.filter(campaign=campaign)).order_by()
+def _unreadable(campaign: int, collection: int) -> QuerySet[Turn, Any]:
+    turns = unreadable(campaign, collection).order_by()
     return turns.values("campaign").annotate(turns=Count("*")).values_list("turns", flat=True)
 
 
