@@ -28,8 +28,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 from _certainty import Row, report, share  # noqa: E402
 
 from grading.arrays import take_rows  # noqa: E402
-from grading.measures import registry  # noqa: E402
-from grading.measures.base import NOT_POOLED  # noqa: E402
+from grading.measures import NOT_POOLED, registry  # noqa: E402
 from grading.statistics.calibrated_labels import isotonic, label_maps, label_rows  # noqa: E402
 from grading.statistics.calibration import RatedCells  # noqa: E402
 from grading.statistics.mean_intervals import resamples  # noqa: E402

@@ -178,7 +178,7 @@ def looks(day: Collection) -> str:
 
 
 def measure(n_topics: int, n_days: int) -> None:
-    from rubricweb.archives.cold_storage import cool, thaw
+    from rubricweb.archives.actions import cool, thaw
     from rubricweb.archives.removal import delete_collection
     from rubricweb.corpus import pools
     from rubricweb.grades import cold, matrices

@@ -31,9 +31,9 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from grading.graders import Grader, GraderSpec, build, hf_model
-from grading.graders.cutting import longest_start
 from grading.graders.exemplars import LONGEST_PASSAGE, RatedPair, Slot, choose, fitting
 from grading.graders.hf_causal import CausalGrader
+from grading.segmentation import longest_start
 from grading.statistics.agreement import contingency, weighted_kappa
 from grading.types import CellToGrade, Exemplar, Grade, Item, ItemKind, Passage, Topic
 

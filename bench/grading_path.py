@@ -247,7 +247,7 @@ def work_off() -> tuple[float, float, float]:
 
 def load(slug: str, cells: int) -> Any:
     """Topics with pools of passages of about 100 words, and questions."""
-    from grading.formats.ids import item_id
+    from grading.types import item_id
     from rubricweb.banks.models import Bank, Item, ItemRevision
     from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 

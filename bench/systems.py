@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from grading.generation.models import text_model
 from grading.graders.connection import Connection
-from grading.systems.base import Source
+from grading.systems import Source
 from grading.systems.pipeline import Answering, SystemSpec, make
 from grading.types import Ranking, Topic
 

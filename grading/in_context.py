@@ -8,13 +8,14 @@ sentence before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from grading.errors import BadPrompt
-from grading.formats.ids import text_md5
 from grading.prompts import Prompt, covering_from, from_template
-from grading.types import Purpose
+from grading.segmentation import longest_of, longest_start, sentence_breaks
+from grading.types import Purpose, text_md5
 
 WORDS = 100
 """The usual limit of words before a passage."""
@@ -127,3 +128,20 @@ def prompt_in_context(prompt: Prompt) -> Prompt:
     )
     same = prompt.min_grade in (None, own.min_grade)
     return own if same else covering_from(own, prompt.min_grade or 0)
+
+
+def longest_seen(text: str, fits: Callable[[str], bool]) -> str:
+    """Return as much of a passage as fits: its longest start.
+
+    In context it is all that is to be rated, with as much as fits of what comes directly before; "" if even
+    the part to rate does not fit.
+    """
+    parts = parts_of(text)
+    if parts is None or fits(text):
+        return longest_start(text, fits)
+    sentences = [end for _, end in sentence_breaks(parts.before)]
+    spaces = [match.end() for match in re.finditer(r"\s+", parts.before)]
+    for cuts in (sentences, spaces, [len(parts.before)]):
+        if kept := longest_of(cuts[::-1], partial(without_start, parts), fits):
+            return kept
+    return ""

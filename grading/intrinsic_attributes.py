@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grading.errors import ParseFailure
-from grading.parsing.rating import json_objects
+from grading.parsing import json_objects
 from grading.prompts.chat import ChatPrompt, Messages
 
 HIGHEST = 10

@@ -3,18 +3,20 @@
 Documents are cut into overlapping windows of sentences, as MS MARCO V2.1 is (TREC RAG 2024, section 4). A
 sentence ends after `.`, `!` or `?` (with the quotes and brackets that close there) before white space and
 something that is no small letter, after a Chinese or Japanese full stop, and at a blank line. Abbreviations,
-initials and numbers of lists end none.
+initials and numbers of lists end none. A prompt has less room: what it shows of a passage is cut between
+sentences by a simpler rule, at a line break too, else between words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 
-from grading.formats.ids import text_md5
+from grading.types import text_md5
 
 WINDOW = 10
 STRIDE = 5
@@ -34,6 +36,9 @@ MAX_TOKENS = 400
 """Longer texts are cut into several passages (RUBRIC, section 4.2)."""
 _SCRIPTS_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_SCRIPTS_WITHOUT_SPACES}]|[^\W{_SCRIPTS_WITHOUT_SPACES}]+|[^\w\s]")
+_CLOSER = r"[\"')\]\u201d\u2019]"
+_SENTENCE_BREAK = re.compile(rf"(?:(?<=[.!?])|(?<=[.!?]{_CLOSER})|(?<=[.!?]{_CLOSER}{_CLOSER}))\s+|\n\s*")
+_WORD_BREAK = re.compile(r"(?<=\S)(?=\s)")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
 
 
@@ -208,3 +213,38 @@ def _parts(text: str, tokens: int) -> Iterator[str]:
     size = -(-tokens // -(-tokens // MAX_TOKENS))
     places = [0, *starts[size::size], len(text)]
     return (text[place:after].strip() for place, after in pairwise(places))
+
+
+@lru_cache(maxsize=1024)
+def sentence_breaks(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where each gap between sentences begins and ends, in characters. A line break is one too."""
+    return tuple(match.span() for match in _SENTENCE_BREAK.finditer(text))
+
+
+def longest_start(text: str, fits: Callable[[str], bool]) -> str:
+    """Return the longest start of `text` that fits.
+
+    It ends with a sentence, else a word, else a character; else it is empty.
+
+    `fits` must hold for every start of a text that fits. It is called a few dozen times at most.
+    """
+    if fits(text):
+        return text
+    sentences = [start for start, _ in sentence_breaks(text)]
+    word_breaks = [match.start() for match in _WORD_BREAK.finditer(text)]
+    for cuts in (sentences, word_breaks, range(1, len(text))):
+        if kept := longest_of(cuts, lambda end: text[:end], fits):
+            return kept
+    return ""
+
+
+def longest_of(cuts: Sequence[int], keep: Callable[[int], str], fits: Callable[[str], bool]) -> str:
+    """Return the longest of what `keep` leaves at these cuts, given from the shortest on, that fits."""
+    low, high = 0, len(cuts)  # cuts[:low] fit, cuts[high:] do not
+    while low < high:
+        middle = (low + high) // 2
+        if fits(keep(cuts[middle])):
+            low = middle + 1
+        else:
+            high = middle
+    return keep(cuts[low - 1]) if low else ""

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from grading.parsing import is_unanswerable
-from grading.parsing.words import bare, is_choice_label
+from grading.parsing.words import bare, is_choice_label, is_unanswerable
 
 STOP_WORDS = """
 a an the this that these those such

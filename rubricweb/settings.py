@@ -95,18 +95,18 @@ INSTALLED_APPS = [
 # What rooms give to rooms below them, by dotted path: imported on first use.
 KINDS_OF_WORK = [
     "rubricweb.corpus.duplicates.DuplicateSearches",
-    "rubricweb.corpus.attribute_jobs.AttributeScores",
-    "rubricweb.webhooks.kind.Deliveries",
-    "rubricweb.banks.kind.Drafting",
-    "rubricweb.banks.kind.CollectionDrafting",
+    "rubricweb.corpus.topic_attributes.AttributeScores",
+    "rubricweb.webhooks.actions.Deliveries",
+    "rubricweb.banks.draft_jobs.Drafting",
+    "rubricweb.banks.draft_jobs.CollectionDrafting",
     "rubricweb.grades.engine.kind.Grading",
     "rubricweb.graders.dry_runs.DryRuns",
     "rubricweb.imports.kind.ImportKind",
-    "rubricweb.submissions.kind.SubmissionKind",
-    "rubricweb.systems.kind.Systems",
+    "rubricweb.submissions.actions.SubmissionKind",
+    "rubricweb.systems.actions.Systems",
     "rubricweb.support.kind.SupportLabels",
     "rubricweb.leaderboards.kind.BoardWatches",
-    "rubricweb.arena.kind.FreshAnswers",
+    "rubricweb.arena.asking.FreshAnswers",
     "rubricweb.arena.judges.kind.PairVotes",
     "rubricweb.releases.kind.ReleaseKind",
     "rubricweb.archives.kind.Archives",
@@ -115,13 +115,13 @@ KINDS_OF_WORK = [
 ]
 """Classes of background work; their order is that of the rooms."""
 JOB_LISTINGS = [
-    "rubricweb.corpus.attribute_jobs.LISTING",
-    "rubricweb.banks.kind.LISTING",
-    "rubricweb.banks.kind.JOBS",
+    "rubricweb.corpus.topic_attributes.LISTING",
+    "rubricweb.banks.draft_jobs.LISTING",
+    "rubricweb.banks.draft_jobs.JOBS",
     "rubricweb.imports.kind.LISTING",
-    "rubricweb.systems.kind.LISTING",
+    "rubricweb.systems.actions.LISTING",
     "rubricweb.support.kind.LISTING",
-    "rubricweb.arena.kind.LISTING",
+    "rubricweb.arena.asking.LISTING",
     "rubricweb.arena.judges.kind.LISTING",
     "rubricweb.releases.kind.LISTING",
     "rubricweb.archives.kind.LISTING",
@@ -185,6 +185,18 @@ TEMPLATES = [
         "APP_DIRS": True,
         "OPTIONS": {
             "builtins": ["template_partials.templatetags.partials"],
+            "libraries": {
+                "core": "rubricweb.core.tags",
+                "grades": "rubricweb.grades.tags",
+                "help": "rubricweb.help.pages",
+                "imports": "rubricweb.imports.queries",
+                "keys": "rubricweb.accounts.keys",
+                "leaderboards": "rubricweb.leaderboards.tags",
+                "review": "rubricweb.review.tags",
+                "roles": "rubricweb.accounts.roles",
+                "tabs": "rubricweb.home.tabs",
+                "tokens": "rubricweb.api.tokens",
+            },
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -282,7 +294,7 @@ STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 HELP_DIR = FILES_DIR / "docs"
 STATICFILES_DIRS = [FILES_DIR / "static", ("help", HELP_DIR / "img")]
 STATICFILES_FINDERS = [
-    "rubricweb.core.bundles.BundleFinder",
+    "rubricweb.core.static_files.BundleFinder",
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "rubricweb.core.static_files.LibraryFinder",
 ]
@@ -367,33 +379,4 @@ METRICS_TOKEN = environment.secret(
 )
 LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")
 LOG_FORMAT = rubric.str("LOG_FORMAT", "plain", validate=validate.OneOf(["plain", "json"]))
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "plain": {
-            "()": "rubricweb.core.redaction.PrivateFormatter",
-            "format": "{asctime} {levelname} {name} [{reference}]: {message}",
-            "style": "{",
-        },
-        "json": {"()": "rubricweb.core.redaction.JsonFormatter"},
-    },
-    "filters": {"reference": {"()": "rubricweb.core.redaction.WithReference"}},
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["reference"]},
-    },
-    # One handler for all, so that the secrets are redacted in the lines of every library.
-    "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {
-        "rubricweb": {"level": LOG_LEVEL},
-        "grading": {"level": LOG_LEVEL},
-        # Errors with their tracebacks; addresses that do not exist are no news.
-        "django": {"level": "ERROR"},
-        "django.security": {"level": "WARNING"},
-        "axes": {"level": "WARNING"},
-        # uvicorn keeps its own levels. What opens a link is hidden in its lines as well.
-        "uvicorn": {"handlers": ["stderr"], "propagate": False},
-        "uvicorn.error": {},
-        "uvicorn.access": {"handlers": ["stderr"], "propagate": False},
-    },
-}
+LOGGING = environment.log_lines(LOG_LEVEL, LOG_FORMAT)

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
-    path("", include("rubricweb.core.urls")),
+    path("", include("rubricweb.core.patterns")),
     path("help/", include("rubricweb.help.urls")),
     path("", include("rubricweb.corpus.urls")),
     path("", include("rubricweb.webhooks.urls")),

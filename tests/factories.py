@@ -10,11 +10,10 @@ import factory
 from django.utils import timezone
 from factory.base import FactoryMetaClass
 
-from grading.formats.ids import item_id
 from grading.prompts import from_template
 from grading.segmentation import PassagesOf, response_passages
 from grading.submissions import rules_as_json, rules_of
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item, ItemRevision

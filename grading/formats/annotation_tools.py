@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.ratings import (
     RATING,
     PersonRating,

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.reading import write_lines
 from grading.formats.tables import csv_line, csv_rows
 from grading.types import CONTRADICTS

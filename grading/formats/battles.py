@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.events import Verdict
 from grading.formats.json_lines import JsonDict, encode_json, in_words, json_object
 from grading.formats.reading import lines, write_lines

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import records
 from grading.formats.reading import write_lines
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING

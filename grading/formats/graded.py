@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.graded_entries import direct_grade, graded_by, item_grades, labelled_by
 from grading.formats.graded_records import (
     SHAPE,

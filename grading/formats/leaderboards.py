@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
-from grading.formats.ids import is_md5, is_one_word
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import decode, is_real, is_whole
 from grading.formats.reading import Document, read_document, write_lines
 from grading.formats.trec import are_qrels
+from grading.types import is_md5, is_one_word
 
 ALL = "all"
 """The topic of the rows that sum up a run."""

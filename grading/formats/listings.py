@@ -17,11 +17,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from grading.formats.base import Content, Format, Sample, only_written
-from grading.formats.ids import is_md5, md5_of_id
+from grading.formats import Content, Format, Sample, only_written
 from grading.formats.json_lines import is_whole
 from grading.formats.reading import write_lines
-from grading.types import ItemKind
+from grading.types import ItemKind, is_md5, md5_of_id
 
 MOST_SPURIOUS = 20
 """Items of a kind that the bad-question listing names for a topic."""

@@ -18,13 +18,12 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, record_lines
+from grading.formats import Content, Format, Sample, record_lines
 from grading.formats.graded_records import DIRECT_ITEM, GradedBy, GradedLine, GradedPassage, ImportedGrade
-from grading.formats.ids import item_id, text_md5
 from grading.formats.json_lines import Number, encode_json, in_words, json_object, real, records, whole
 from grading.formats.passages import PassageEntry, read_passages
 from grading.formats.reading import lines, write_lines
-from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
+from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose, item_id, text_md5
 
 _SHAPE = (
     '{"run_id", "query_id", "nugget_id", "question", "grade", "reasoning"?, "confidence"?, '

@@ -15,8 +15,7 @@ from typing import Literal, cast
 import msgspec
 
 from grading.errors import BadFormat, UnknownMeasure
-from grading.formats import leaderboards
-from grading.formats.base import Content, Format, Sample, recognise_among, sample_of
+from grading.formats import Content, Format, Sample, leaderboards, recognise_among, sample_of
 from grading.formats.json_lines import real
 from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.formats.reading import Document, JsonObject, read_document, write_lines

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, recognise_among, record_lines, tsv_formats
+from grading.formats import Content, Format, Sample, recognise_among, record_lines, tsv_formats
 from grading.formats.json_lines import decode, real
 from grading.formats.reading import lines, write_lines
 from grading.segmentation import segments

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, read_sample
+from grading.formats import Content, Format, Sample, read_sample
 from grading.formats.json_lines import in_words, json_object, whole
 from grading.formats.reading import JsonObject, lines, read_document
 from grading.types import MAX_RATING, MIN_RATING

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from grading import formats
 from grading.errors import BadFormat, Unclear
 from grading.formats import (
-    base,
+    Content,
+    Format,
+    banks,
     battles,
     events,
     graded,
@@ -24,8 +27,6 @@ from grading.formats import (
 )
 from grading.formats.annotation_tools import ARGILLA, DOCCANO, LABEL_STUDIO
 from grading.formats.assessments import ASSESSMENTS
-from grading.formats.banks import dialects as banks
-from grading.formats.base import Content, Format
 from grading.formats.battles import RAGDOLL_BATTLES
 from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
 from grading.formats.ratings import AUTOJUDGE_ANNOTATE
@@ -88,7 +89,7 @@ def of_content(*contents: Content) -> tuple[Format, ...]:
 
 def candidates(path: Path, *contents: Content) -> list[Format]:
     """Return the formats that the file may have. Raises `BadFormat` for a file that is no text."""
-    fitting = base.candidates(path, of_content(*contents))
+    fitting = formats.candidates(path, of_content(*contents))
     return [each for each in fitting if not each.plugin] or fitting
 
 
@@ -102,7 +103,7 @@ def plugged(path: Path, content: Content) -> Format | None:
     fitting = candidates(path, content)
     theirs = [each for each in fitting if each.plugin]
     if len(theirs) > 1:
-        raise base.unclear(path, theirs)
+        raise formats.unclear(path, theirs)
     return theirs[0] if theirs else None
 
 
@@ -117,11 +118,11 @@ def recognise(path: Path, *contents: Content) -> Format:
         problem = f"the content is {labels}, expected {' or '.join(contents)}"
         raise BadFormat(problem, file=path.name, line=1)
     try:
-        return base.recognise_among(path, candidates(path, *contents) or of_content(*contents))
+        return formats.recognise_among(path, candidates(path, *contents) or of_content(*contents))
     except Unclear:
         raise
     except BadFormat as error:
-        near = banks.nearest_of(base.read_sample(path)) if not contents or Content.BANK in contents else ""
+        near = banks.nearest_of(formats.read_sample(path)) if not contents or Content.BANK in contents else ""
         raise BadFormat(
             f"{near}; {error.problem}" if near else error.problem, file=path.name, line=1
         ) from error

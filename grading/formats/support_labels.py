@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, encode_json, in_words, json_object
 from grading.formats.reading import lines, write_lines
 from grading.types import CONTRADICTS, FAILED, MISSING

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, sample_of, tsv_formats, unclear
+from grading.formats import Content, Format, Sample, sample_of, tsv_formats, unclear
 from grading.formats.json_lines import decode
 from grading.formats.reading import Document, read_document, write_lines
 from grading.formats.topic_dialects import (

@@ -14,11 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from grading.errors import BadFormat, Unclear
-from grading.formats.base import Content, Format, Sample
-from grading.formats.ids import is_one_word
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import is_real, is_whole, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, column_count, lines, write_lines
-from grading.types import Qrel, Ranking, TrecEval
+from grading.types import Qrel, Ranking, TrecEval, is_one_word
 
 COMMENT = "#"
 """What a line begins with that trec_eval 10 skips."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from grading.errors import UnknownGrader
-from grading.generation.drafting import TextModel, repeats
+from grading.generation import TextModel, repeats
 from grading.graders import hf_kernels, hf_model
 from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.completions import chat_template

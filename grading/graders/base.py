@@ -13,7 +13,8 @@ from grading.errors import ParseFailure
 from grading.graders.backend_options import ATTEMPT, RUNNING
 from grading.graders.exemplars import EXEMPLAR_EVENTS, EXEMPLAR_SEED, EXEMPLARS
 from grading.graders.replies import NoReply
-from grading.parsing import OnUnparsable, is_unanswerable
+from grading.parsing import OnUnparsable
+from grading.parsing.words import is_unanswerable
 from grading.prompts import Prompt
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Trace
 from grading.verify import verify

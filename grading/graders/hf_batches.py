@@ -33,12 +33,11 @@ from grading.graders.base import (
     tokens_of_lines,
     unanswered,
 )
-from grading.graders.cutting import longest_seen
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.replies import ExpectedReply, NoReply, of_tokens
 from grading.graders.server_calls import ahead
-from grading.in_context import parts_of
+from grading.in_context import longest_seen, parts_of
 from grading.parsing import OnUnparsable
 from grading.prompts.chat import marks_of
 from grading.types import CellToGrade, ErrorClass, Trace

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from grading.graders.backend_options import Options
 from grading.graders.base import GraderSpec, misfit
-from grading.graders.cutting import sentence_breaks
+from grading.segmentation import sentence_breaks
 from grading.types import CellToGrade, Grade, GradeFailure, Outcome, Trace
 
 WINDOW = 30

@@ -31,11 +31,10 @@ from grading.graders.base import (
 )
 from grading.graders.completions import Message
 from grading.graders.connection import Connection, too_long_by
-from grading.graders.cutting import longest_seen
 from grading.graders.first_step import LEAD_INS
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.replies import NoReply, Reply, Step, TokensUsed
-from grading.in_context import parts_of, without_start
+from grading.in_context import longest_seen, parts_of, without_start
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
 

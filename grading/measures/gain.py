@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide_or_zero, take_rows
-from grading.measures.base import (
+from grading.measures import (
     CUTOFF,
     MIN_GRADE,
     Floats,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from grading.arrays import take_rows
-from grading.measures.base import CUTOFF, MIN_GRADE, Floats, ItemMeasure, Rows
+from grading.measures import CUTOFF, MIN_GRADE, Floats, ItemMeasure, Rows
 from grading.measures.cover import covered_items
 from grading.measures.gain import ALPHA, discounts, novel_gains
 from grading.types import Ratings

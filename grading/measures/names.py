@@ -16,8 +16,7 @@ from difflib import get_close_matches
 from functools import lru_cache, partial
 
 from grading.errors import UnknownMeasure
-from grading.measures import registry
-from grading.measures.base import CUTOFF, MIN_GRADE, ItemMeasure
+from grading.measures import CUTOFF, MIN_GRADE, ItemMeasure, registry
 
 REL, JUDGED_ONLY = "rel", "judged_only"
 USUAL_REL = 1

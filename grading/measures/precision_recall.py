@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grading.arrays import divide_or_zero
-from grading.measures.base import (
+from grading.measures import (
     MULTIPLE,
     NOT_POOLED,
     RECALL_LEVEL,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.errors import UnknownMeasure
-from grading.measures.base import (
+from grading.measures import (
     NOT_POOLED,
     Floats,
     ItemMeasure,

@@ -16,7 +16,7 @@ from enum import StrEnum
 import numpy as np
 
 from grading.arrays import divide_or_zero, take_rows
-from grading.measures.base import Floats, GradedTopic, ItemMeasure, Mask
+from grading.measures import Floats, GradedTopic, ItemMeasure, Mask
 from grading.measures.cover import REACH, partial_grade, support
 from grading.types import ANSWERED, MISSING
 

@@ -12,14 +12,13 @@ from pathlib import Path
 from grading.errors import BadFormat
 from grading.formats.banks.ragtime26 import DIALECT
 from grading.formats.banks.records import BankLine, Source
-from grading.formats.ids import is_one_word
 from grading.formats.json_lines import JsonDict, json_object, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, column_count, lines
 from grading.formats.responses import Dialect, Shape, dialect_of, inspect_responses
 from grading.formats.responses.citations import positions_in_text, sentences_key, shape_of
 from grading.submissions.coverage import Coverage, DocumentIds, MetadataCheck, TrackTopic
 from grading.submissions.rules import Findings, NuggetRules, ResponseRules, RetrievalRules, Rules
-from grading.types import Response
+from grading.types import Response, is_one_word
 
 _Issue = tuple[str, str, int | None]
 """Category, text and the number of the sentence."""

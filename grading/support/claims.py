@@ -12,14 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from grading.formats.ids import text_md5
 from grading.graders.replies import split_thinking
+from grading.parsing import json_objects
 from grading.parsing.prose import only_rates
-from grading.parsing.rating import json_objects
 from grading.parsing.words import plain
 from grading.segmentation import sentence_spans
 from grading.support import Support
-from grading.types import FAILED
+from grading.types import FAILED, text_md5
 from grading.verify import normal
 
 LONGEST_CLAIM = 1_000

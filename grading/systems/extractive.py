@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.generation.similarity import nearest
 from grading.segmentation import MAX_TOKENS, count_tokens, sentence_spans
-from grading.systems import base
-from grading.systems.base import (
+from grading.systems import (
     MAX_WORDS,
     Answer,
     CitedSentence,
@@ -26,6 +25,7 @@ from grading.systems.base import (
     Source,
     SystemStep,
     first_words,
+    system_prompt,
 )
 from grading.types import Topic
 
@@ -211,7 +211,7 @@ class Prompted:
         """Answer without sources. Raises whatever the model raises where it cannot be asked."""
         model = RecordingModel(self.llm)
         query = topic.text.rstrip("? ") if self.prompt == STYLES["question"] else topic.text
-        reply = model.ask("answer", base.get(self.prompt), query=query)
+        reply = model.ask("answer", system_prompt(self.prompt), query=query)
         passages = tuple(CitedSentence(passage) for passage in passages_of(reply))
         return Answer(passages, (), tuple(model.steps))
 
@@ -265,7 +265,7 @@ class Ragnarok:
             f"[{number}] {source.title}: {source.text}" if source.title else f"[{number}] {source.text}"
             for number, source in enumerate(sources, 1)
         )
-        reply = model.ask("answer", base.get("ChatQa"), query=topic.text, contexts=contexts)
+        reply = model.ask("answer", system_prompt("ChatQa"), query=topic.text, contexts=contexts)
         sentences = first_words(cited_sentences(reply, len(sources)), self.max_words)
         return Answer(sentences, tuple(sources), tuple(model.steps))
 
@@ -290,7 +290,7 @@ class SpanCiting:
         contexts = "\n\n".join(
             f"Document: {number}\n{source.title}\n{source.text}" for number, source in enumerate(sources)
         )
-        reply = model.ask("answer", base.get("Spans"), query=topic.text, contexts=contexts)
+        reply = model.ask("answer", system_prompt("Spans"), query=topic.text, contexts=contexts)
         text, spans = marked_spans(reply)
         sentences = first_words(span_sentences(text, spans, len(sources)), self.max_words)
         return Answer(sentences, tuple(sources), tuple(model.steps))
@@ -305,7 +305,7 @@ def output(answer: Answer) -> str:
 
     The paper counts characters, the track that it was made for words; a run's file has words.
 
-    >>> from grading.systems.base import CitedSentence
+    >>> from grading.systems import CitedSentence
     >>> print(output(Answer((CitedSentence("Tides rise.", (0,)),), (Source("d7", "..."),))))
     {"references": ["d7"], "answer": [{"text": "Tides rise.", "citations": [0]}], "response_length": 11}
     """

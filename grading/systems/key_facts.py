@@ -21,10 +21,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from grading.formats.reading import text_lines
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.segmentation import sentence_spans
-from grading.systems import base
-from grading.systems.base import MAX_WORDS, Answer, CitedSentence, RecordingModel, Source, first_words
+from grading.systems import (
+    MAX_WORDS,
+    Answer,
+    CitedSentence,
+    RecordingModel,
+    Source,
+    first_words,
+    system_prompt,
+)
 from grading.types import Topic
 from grading.verify import normal
 
@@ -218,13 +225,13 @@ def _verified(model: RecordingModel, facts: Sequence[KeyFact], place: int, docum
         if not document:
             break
         reply = model.ask(
-            "verify", base.get("FactInDocument"), source=place, fact=fact.text, document=document
+            "verify", system_prompt("FactInDocument"), source=place, fact=fact.text, document=document
         )
         sentence = found_sentence(reply)
         if sentence is None:
             continue
         reply = model.ask(
-            "confirm", base.get("FactInSentence"), source=place, fact=fact.text, sentence=sentence
+            "confirm", system_prompt("FactInSentence"), source=place, fact=fact.text, sentence=sentence
         )
         if says_yes(reply):
             fact.citations.append(place)
@@ -236,7 +243,7 @@ def _extracted(model: RecordingModel, topic: Topic, place: int, document: str) -
     """Return the key facts of what is left of a document."""
     if not document.strip():
         return []
-    reply = model.ask("extract", base.get("KeyFacts"), source=place, query=topic.text, document=document)
+    reply = model.ask("extract", system_prompt("KeyFacts"), source=place, query=topic.text, document=document)
     return [KeyFact(line, [place]) for line in fact_lines(reply)]
 
 
@@ -244,7 +251,7 @@ def _cleaned(model: RecordingModel, topic: Topic, facts: Sequence[KeyFact]) -> l
     """Return each fact without its uninformative parts (Table 5); a fact of which nothing is left goes."""
     cleaned = []
     for fact in facts:
-        reply = model.ask("remove", base.get("Removal"), fact=fact.text, query=topic.text)
+        reply = model.ask("remove", system_prompt("Removal"), fact=fact.text, query=topic.text)
         cleaned += [KeyFact(line, fact.citations) for line in fact_lines(reply)[:1]]
     return merged(cleaned)
 
@@ -253,7 +260,7 @@ def _sorted(model: RecordingModel, topic: Topic, facts: list[KeyFact]) -> list[K
     if len(facts) < 2:
         return facts
     texts = str([fact.text for fact in facts])
-    reply = model.ask("sort", base.get("Sorting"), query=topic.text, facts=texts)
+    reply = model.ask("sort", system_prompt("Sorting"), query=topic.text, facts=texts)
     return in_order(facts, reply)
 
 
@@ -261,7 +268,7 @@ def _smoothed(model: RecordingModel, sentences: Sequence[CitedSentence]) -> list
     """Revise each sentence after the one before it (Table 4); an empty reply leaves it as it is."""
     smooth = list(sentences[:1])
     for sentence in sentences[1:]:
-        text, prompt = sentence.text, base.get("Smoothing")
+        text, prompt = sentence.text, system_prompt("Smoothing")
         reply = model.ask("smooth", prompt, fact=text, first=smooth[-1].text, second=text)
         lines = fact_lines(reply)
         smooth.append(CitedSentence(lines[0] if lines else text, sentence.citations))

@@ -6,10 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.graders.backend_options import Value
-from grading.systems import base, extractive, key_facts
-from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, SystemStep
+from grading.systems import (
+    MAX_WORDS,
+    Answer,
+    AnswerSystem,
+    Source,
+    SystemStep,
+    extractive,
+    key_facts,
+    system_prompt,
+)
 from grading.systems.extractive import STYLES, BestSentences, Prompted, Ragnarok, SpanCiting
 from grading.systems.reranking import (
     STRIDE,
@@ -174,7 +182,7 @@ class SystemSpec:
         reranking = ("Listwise",) if self.rerank_passes else ()
         rating = (rating_prompts()[self.rating_prompt].prompt_id,) if self.rating_prompt else ()
         answering = (*reranking, *PROMPTS.get(self.answering, ()))
-        return (*rating, *(base.get(name).prompt_id for name in answering))
+        return (*rating, *(system_prompt(name).prompt_id for name in answering))
 
     @property
     def n_sources(self) -> int:

@@ -13,11 +13,10 @@ from functools import cache
 from typing import Protocol
 
 from grading.errors import ParseFailure
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.prompts import prompt
 from grading.prompts.prompt import Prompt
-from grading.systems import base
-from grading.systems.base import RecordingModel, Source, SystemStep
+from grading.systems import RecordingModel, Source, SystemStep, system_prompt
 from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Ranking, Topic
 
 WINDOW = 20
@@ -155,7 +154,7 @@ def permutation(reply: str, size: int) -> list[int]:
 def _ordered(model: RecordingModel, topic: Topic, sources: Sequence[Source]) -> list[Source]:
     passages = "\n\n".join(f"[{number}] {_abridged(source)}" for number, source in enumerate(sources, 1))
     reply = model.ask(
-        "rerank", base.get("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
+        "rerank", system_prompt("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
     )
     return [sources[place] for place in permutation(reply, len(sources))]
 

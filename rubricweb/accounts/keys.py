@@ -7,10 +7,15 @@ letter, static/js/keys.js goes by its place.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from grading.types import CONTRADICTS
 
@@ -137,3 +142,20 @@ def parsed(text: str) -> str:
     if typed and not is_known:
         raise NoSuchKey(text)
     return key
+
+
+register = template.Library()
+register.filter("key_rows", keys_of)
+
+
+@register.filter
+def keycap(user: User, action: str) -> SafeString:
+    """Return the person's key of the action, as it is printed on a button; nothing if they have none."""
+    key = next(row.sign for row in keys_of(user) if row.action.name == action)
+    return format_html('<kbd aria-hidden="true">{}</kbd>', key) if key else SafeString()
+
+
+@register.filter
+def key_bindings(rows: tuple[KeyRow, ...]) -> str:
+    """Return the bindings as JSON."""
+    return json.dumps(bindings(rows))

@@ -6,8 +6,10 @@ reach nothing else of a collection: to them all other pages answer as to outside
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from django import template
 from django.core.exceptions import PermissionDenied
 from django.db.models import TextChoices
 from django.http import Http404
@@ -155,3 +157,26 @@ def require(user: User, collection: Collection, needed: Role) -> Role:
 def is_served_cold(route: str) -> bool:
     """Return whether a route, such as `leaderboards:board`, needs no row of a grade."""
     return not SERVED_COLD.isdisjoint((route, route.partition(":")[0]))
+
+
+register = template.Library()
+"""Templates hide what would be refused."""
+
+RIGHTS = {
+    "may_view": TO_VIEW,
+    "may_rate": TO_RATE,
+    "may_verify": TO_VERIFY,
+    "may_comment": TO_COMMENT,
+    "may_label": TO_LABEL,
+    "may_vote": TO_VOTE,
+    "may_edit_bank": TO_EDIT_BANK,
+    "may_see_secrets": TO_SEE_SECRETS,
+    "may_grade": TO_GRADE,
+    "may_organize": TO_ORGANIZE,
+}
+"""Filter -> the role that it asks for: `user|may_rate:collection`."""
+
+for right, least in RIGHTS.items():
+    register.filter(right, partial(holds, needed=least))
+register.filter("may_edit_items", may_edit)
+register.filter(may_create)

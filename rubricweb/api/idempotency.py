@@ -32,7 +32,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api import requests, resources
 from rubricweb.api.models import KEY_CHARS, KeptAnswer
 from rubricweb.core.middleware import Answer
-from rubricweb.core.templatetags.core import ONCE
+from rubricweb.core.tags import ONCE
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User

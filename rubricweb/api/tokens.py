@@ -9,10 +9,10 @@ import secrets
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from django import forms
+from django import forms, template
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -31,7 +31,6 @@ from rubricweb.corpus.models import Collection
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
-
 
 PREFIX_BYTES = 4
 SECRET_BYTES = 32
@@ -180,3 +179,19 @@ def token_revoke(request: http.HtmxRequest, token_id: int) -> HttpResponse:
     revoke(token, by=request.user)
     messages.success(request, f"{token.name} is revoked and no longer works.")
     return to_section("tokens")
+
+
+register = template.Library()
+"""For the page of an account, which is of a room below and cannot fetch tokens itself."""
+
+
+@register.filter
+def tokens(user: User) -> QuerySet[Token]:
+    """Return the person's tokens with their collections."""
+    return Token.objects.filter(user=user).select_related("collection")
+
+
+@register.simple_tag
+def new_token(user: User) -> TokenForm:
+    """Return the empty form of a token."""
+    return TokenForm(user)

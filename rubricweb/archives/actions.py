@@ -1,4 +1,7 @@
-"""Archive, delete and restore collections in the background, and take back what people held who leave."""
+"""Archive, delete and restore collections in the background, and put their grades into cold storage.
+
+Also take back what people held who leave.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,29 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import OperationalError, connection, transaction
 from django.db.models import Count, Max
+from django.utils import timezone
 
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, may_create
 from rubricweb.archives import tables
 from rubricweb.archives.models import Archive, Deletion, Restoration
-from rubricweb.archives.removal import is_large
+from rubricweb.archives.removal import is_large, why_not
 from rubricweb.archives.restoring import Restored, RestoredRows, Terms, Unwanted, restore_archive
 from rubricweb.campaigns.models import Turn
 from rubricweb.core import audit
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
+from rubricweb.grades import cold, matrices
 from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.imports import staging
 from rubricweb.jobs import leases, queue
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.worker import work_on
+from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.review.models import Flag, SavedView
 
 STAMPED = (Grade,)
@@ -228,3 +236,65 @@ def _noting(lease: leases.Lease[Restoration], progress: RestoredRows) -> Iterato
     finally:
         is_over.set()
         thread.join()
+
+
+def cool(collection: Collection, *, by: User | None) -> int:
+    """Move all grades to files; return how many. Raises CannotMove, and then nothing is changed.
+
+    The files are written while people work; what they change meanwhile refuses the move.
+    """
+    if collection.cold_at:
+        raise cold.CannotMove(f"{collection.slug} is in cold storage already.")
+    if reason := why_not(collection):
+        raise cold.CannotMove(reason)
+    matrices.keep_all_snapshots(collection)
+    pools.keep_snapshots_of(collection.pk)
+    before = _stamps(collection)
+    with cold.new_folder(collection.pk) as folder:
+        written = cold.write(collection, folder)
+        with transaction.atomic():
+            locked = Collection.objects.select_for_update().get(pk=collection.pk)
+            if reason := why_not(locked):
+                raise cold.CannotMove(reason)
+            grades = Grade.objects.filter(topic__in=collection.topics.all())
+            is_changed = _stamps(collection, locked=True) != before or grades.count() != written
+            if locked.cold_at or is_changed:
+                raise cold.CannotMove("Grades have changed meanwhile. Try again.")
+            if not written:
+                raise cold.CannotMove(f"{collection.slug} has no grades.")
+            cold.keep(folder, collection.pk)
+            grades.order_by()._raw_delete(using="default")
+            Collection.objects.filter(pk=collection.pk).update(cold_at=timezone.now())
+            audit.record("grades put into cold storage", collection, by=by, detail=f"{written:,} grades")
+    collection.refresh_from_db()
+    _keep_usual_board(collection)
+    return written
+
+
+def _keep_usual_board(collection: Collection) -> None:
+    """Keep the board that the collection opens with, so that nobody waits for it."""
+    form = BoardForm({}, collection=collection)
+    if form.graders and form.is_valid():
+        board(form.spec)
+
+
+def thaw(collection: Collection, *, by: User | None) -> int:
+    """Bring all grades back as rows; return how many. Raises CannotMove, and then nothing is changed."""
+    with transaction.atomic():
+        if not Collection.objects.select_for_update().get(pk=collection.pk).cold_at:
+            raise cold.CannotMove(f"{collection.slug} is not in cold storage.")
+        expected = sum(grades for *_, grades in _stamps(collection, locked=True))
+        brought = cold.bring_back(collection)
+        if brought != expected:
+            raise cold.CannotMove(f"The files have {brought:,} grades where there were {expected:,}.")
+        Collection.objects.filter(pk=collection.pk).update(cold_at=None)
+        audit.record("grades brought back from cold storage", collection, by=by, detail=f"{brought:,} grades")
+        transaction.on_commit(partial(cold.remove, collection.pk))
+    return brought
+
+
+def _stamps(collection: Collection, *, locked: bool = False) -> list[tuple[int, int, int]]:
+    """Return (key, number, grades) of the stamps of the collection's grades."""
+    stamps = MatrixStamp.objects.filter(topic__collection=collection).order_by("pk")
+    rows = stamps.select_for_update(of=("self",)) if locked else stamps
+    return list(rows.values_list("pk", "number", "grades"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
 from django.template.defaultfilters import filesizeformat
 
 from grading.errors import BadFormat
@@ -16,7 +15,6 @@ from rubricweb.core import events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
-from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import TaskListing
 
 
@@ -26,7 +24,7 @@ class Archives(TaskKind[Archive]):
     related = ("collection", "by")
     is_retried = True
 
-    def run(self, lease: Lease[Archive]) -> None:
+    def run(self, lease: leases.Lease[Archive]) -> None:
         """Write the archive; the state is read first, so a change meanwhile outdates it."""
         archive = lease.work
         archive.path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +57,7 @@ class Deletions(TaskKind[Deletion]):
     related = ("by",)
     is_retried = True
 
-    def run(self, lease: Lease[Deletion]) -> None:
+    def run(self, lease: leases.Lease[Deletion]) -> None:
         """Delete the collection for everybody in one transaction, or leave it whole."""
         try:
             with transaction.atomic():
@@ -80,7 +78,7 @@ class Deletions(TaskKind[Deletion]):
         super().on_ended(work, error=error)
         Collection.objects.filter(pk=work.collection_key).update(is_being_deleted=False)
 
-    def _delete(self, lease: Lease[Deletion]) -> bool:
+    def _delete(self, lease: leases.Lease[Deletion]) -> bool:
         """Return whether the rows are removed, or the collection is only hidden. Raises CannotDelete."""
         work = lease.work
         collection = Collection.including_gone.select_for_update().filter(pk=work.collection_key).first()
@@ -93,7 +91,7 @@ class Deletions(TaskKind[Deletion]):
             return True
         removal.hide_collection(collection, by=work.by)
         if not lease.renew():
-            raise LeaseLost
+            raise leases.LeaseLost
         return False
 
 
@@ -104,7 +102,7 @@ class Restorations(TaskKind[Restoration]):
     related = ("by",)
     is_retried = True
 
-    def run(self, lease: Lease[Restoration]) -> None:
+    def run(self, lease: leases.Lease[Restoration]) -> None:
         """Restore the archive; a fault in it is a result, other errors are tried again."""
         if not lease.work.path.is_file():
             raise CannotRun(
@@ -124,13 +122,9 @@ class Restorations(TaskKind[Restoration]):
         actions.clear_on_commit(work)
 
 
-def _listed(collection_id: int) -> QuerySet[Archive]:
-    return Archive.objects.filter(collection=collection_id).select_related("collection", "by")
-
-
 LISTING = TaskListing(
     kind="archives",
-    jobs=_listed,
+    jobs=lambda key: Archive.objects.filter(collection=key).select_related("collection", "by"),
     name=lambda _: "Archive the collection",
     does=lambda archive: archive.path.name,
     address=Archive.get_absolute_url,

@@ -20,7 +20,7 @@ from grading.graders import registry
 from grading.submissions import rules_from_json
 from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
-from rubricweb.arena.judges.votes import PairJudgment
+from rubricweb.arena.judges import PairJudgment
 from rubricweb.arena.models import Reason
 from rubricweb.banks.convert import KEPT
 from rubricweb.imports.contents import ImportOptions

@@ -207,12 +207,9 @@ Swap = Callable[[type[Model], int], int | None]
 Row = Mapping[str, Any]
 
 
-def _wordings(value: Any, row: Row, swap: Swap) -> list[int]:
-    return [new for key in value if (new := swap(ItemRevision, key)) is not None]
-
-
-def _passages(value: Any, row: Row, swap: Swap) -> list[int]:
-    return [new for key in value if (new := swap(Passage, key)) is not None]
+def _present(value: Any, row: Row, swap: Swap, *, model: type[Model]) -> list[int]:
+    """Return the new keys without those of rows that are gone."""
+    return [new for key in value if (new := swap(model, key)) is not None]
 
 
 def _cells(value: Any, row: Row, swap: Swap) -> list[list[int]] | None:
@@ -285,8 +282,8 @@ def _models_by_name() -> dict[str, type[Model]]:
 
 REPLACED: dict[str, Callable[[Any, Row, Swap], Any]] = {
     "core.AuditEntry.object_id": _audited,
-    "grades.Draw.passages": _passages,
-    "grades.Draw.revisions": _wordings,
+    "grades.Draw.passages": partial(_present, model=Passage),
+    "grades.Draw.revisions": partial(_present, model=ItemRevision),
     "grades.JobChunk.cells": _cells,
     "grades.JobPart.passages": _packed_passages,
     "grades.JobPart.revisions": _wordings_in_place,

@@ -23,7 +23,7 @@ from rubricweb.arena.battles import (
     next_number,
 )
 from rubricweb.arena.board import VoteBoard
-from rubricweb.arena.judges.votes import Judge, missing
+from rubricweb.arena.judges import Judge, missing
 from rubricweb.arena.models import Arena, Battle, JudgedPair, JudgeJob, Reason, Vote
 from rubricweb.core import audit, events
 from rubricweb.core.formatting import counted

@@ -27,7 +27,7 @@ from rubricweb.arena.answers import (
 )
 from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.files import CREDIT
-from rubricweb.arena.judges.votes import JudgeVotes
+from rubricweb.arena.judges import JudgeVotes
 from rubricweb.arena.models import Battle, Vote
 from rubricweb.core import events
 from rubricweb.corpus.import_base import FilePosition, fitting_id, fitting_name

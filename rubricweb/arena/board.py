@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from rubricweb.arena.answers import CountedVote, Verdict, answer_words, as_arrays, counted_votes
-from rubricweb.arena.judges.votes import JudgeVotes
+from rubricweb.arena.judges import JudgeVotes
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
 

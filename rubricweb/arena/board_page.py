@@ -20,7 +20,7 @@ from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
 from rubricweb.arena.answers import NOUNS, Place, Verdict, counted_votes, paired_topics, stored_answers
 from rubricweb.arena.board import VoteBoard, vote_board
-from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
+from rubricweb.arena.judges import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import Arena, JudgeJob
 from rubricweb.arena.rubric import rubric_and_votes
 from rubricweb.arena.selectors import modules_of_runs

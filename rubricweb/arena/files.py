@@ -28,7 +28,7 @@ from rubricweb.arena.answers import (
 )
 from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.board import VoteBoard, VoterAgreement
-from rubricweb.arena.judges.votes import JudgeVotes
+from rubricweb.arena.judges import JudgeVotes
 from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.arena.selectors import BattleView, ShownSide
 from rubricweb.core import events

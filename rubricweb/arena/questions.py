@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from grading.formats.ids import is_one_word
+from grading.types import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.arena import access, asking, selectors

@@ -10,11 +10,10 @@ import numpy as np
 
 from grading.arrays import take_rows
 from grading.errors import GradingError
-from grading.formats.ids import text_md5
-from grading.measures.base import Rows
+from grading.measures import Rows
 from grading.measures.cover import cover, covered_items, weighted_cover
 from grading.segmentation import PassagesOf, response_passages
-from grading.types import FAILED, MISSING, Item, Passage, Ratings, Topic
+from grading.types import FAILED, MISSING, Item, Passage, Ratings, Topic, text_md5
 from rubricweb.autojudge.model import Graded, GradeText, Query
 
 MEASURES: dict[str, tuple[type, str]] = {

@@ -22,14 +22,14 @@ from autojudge_base import (
 from autojudge_base.nugget_data import NuggetBank, NuggetBanks
 
 from grading.errors import GradingError, ParseFailure
-from grading.formats.banks import BY_NAME, BankItem, BankLine
+from grading.formats.banks import BY_NAME
 from grading.formats.banks.importance import weighed
-from grading.formats.banks.records import Source
-from grading.formats.ids import item_id
+from grading.formats.banks.records import BankItem, BankLine, Source
 from grading.formats.nugget_grades import NuggetGrade, write_nugget_grades
-from grading.generation import DraftTask, TextModel, draft, near_duplicates, weigh
+from grading.generation import DraftTask, TextModel, draft, weigh
+from grading.generation.similarity import near_duplicates
 from grading.graders.replies import NoReply
-from grading.types import CellToGrade, Importance, Item, ItemKind, Topic
+from grading.types import CellToGrade, Importance, Item, ItemKind, Topic, item_id
 from rubricweb.autojudge import items
 from rubricweb.autojudge.items import GradedReports, Part, Report, Request, WeighedItem, topic_of
 from rubricweb.autojudge.model import Graded, Model, ModelConfig, Settings, settings_of

@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grading import prompts
 from grading.errors import GraderUnavailable, GradingError
-from grading.generation.drafting import TextModel
+from grading.generation import TextModel
 from grading.graders import BACKENDS, JSON, Connection, GraderSpec, build
 from grading.graders.backend_options import DEFAULT, Thinking
 from grading.graders.completions import Message, read
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.replies import Answer, NoReply
-from grading.prompts import Prompt
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Purpose
 
 if TYPE_CHECKING:
@@ -285,7 +284,7 @@ class Model:
             graded |= self._grade(of_kind, self.prompt_for(kind).prompt_class)
         return graded
 
-    def prompt_for(self, kind: ItemKind) -> Prompt:
+    def prompt_for(self, kind: ItemKind) -> prompts.Prompt:
         """Return the prompt that the settings name, or the back-end's first that rates such items."""
         if kind is ItemKind.DIRECT:
             return prompts.get(self.settings.label_prompt)

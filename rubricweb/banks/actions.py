@@ -10,8 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from grading.formats.ids import item_id, md5_of_id, text_md5
-from grading.types import Importance, ItemKind
+from grading.types import Importance, ItemKind, item_id, md5_of_id, text_md5
 from rubricweb.accounts.models import User
 from rubricweb.banks import changes
 from rubricweb.banks.changes import (

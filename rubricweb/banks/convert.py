@@ -15,8 +15,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from grading.formats.banks import BY_NAME, OF_ANSWERS, BankItem, BankLine, Dialect, Loss
+from grading.formats.banks import BY_NAME, OF_ANSWERS, Loss
 from grading.formats.banks.importance import Weighed, is_known
+from grading.formats.banks.records import BankItem, BankLine, Dialect
 from grading.types import Importance, ItemKind
 from rubricweb.banks.models import Bank, BankTopic, BankVersion, Item, ItemRevision, VersionItem
 from rubricweb.banks.secrecy import public

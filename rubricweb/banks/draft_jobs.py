@@ -1,34 +1,46 @@
-"""Drafts for a whole collection as one job: the places that lack items, the price, and the start."""
+"""Drafts by workers: for one topic, and for a whole collection as one job, with the price and the start."""
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Several
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from statistics import median
 
 from django.db import transaction
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import lazy
 
 from grading import generation
-from grading.errors import UnknownGrader
+from grading.errors import GradingError, ParseFailure, UnknownGrader
 from grading.generation.models import LONGEST_REPLY, drafting_backend
+from grading.graders.replies import NoReply
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
+from rubricweb.banks import drafting
 from rubricweb.banks.changes import CannotDraft
 from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest
-from rubricweb.banks.drafting import DraftOptions, announce
+from rubricweb.banks.drafting import DraftOptions, announce, request_of
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
 from rubricweb.corpus import convert
+from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Collection, Subtopic, Topic
-from rubricweb.corpus.writers import Writer, limited_writer
+from rubricweb.corpus.writers import Writer, limited_writer, unlimited_writer
 from rubricweb.jobs import leases
+from rubricweb.jobs.kinds import Need, TaskKind
 from rubricweb.jobs.leases import Lease
-from rubricweb.jobs.limits import KeptReplies, Limits, begin, price_of_calls, tokens_of
+from rubricweb.jobs.limits import AskingKind, KeptReplies, Limits, begin, need_of, price_of_calls, tokens_of
+from rubricweb.jobs.listing import Listing, TaskListing
 from rubricweb.jobs.models import Chunk, Job
 from rubricweb.jobs.progress import Price, seconds_for
+from rubricweb.webhooks import actions as webhooks
 
 PER_PLACE = 10
 """Questions or nuggets for which the prompts ask."""
@@ -88,7 +100,8 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
         for subtopic in (list(topic.subtopics.all()) or [None])
     ]
     split = {place.topic.pk for place in places if place.subtopic}
-    filled = _keys(_filled(bank), split)
+    items = Item.including_secret.active().filter(bank=bank).order_by()
+    filled = _keys(items.values_list("topic_id", "facet_id").distinct(), split)
     bare = [place for place in places if not _is_in(place, filled)]
     taken = _keys(_taken(bank), split) if bare else set()
     free = tuple(place for place in bare if place.topic.text and not _is_in(place, taken))
@@ -97,12 +110,6 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
 
 def _is_in(place: DraftPlace, keys: set[tuple[int, str]]) -> bool:
     return place.key in keys or (place.topic.pk, "") in keys
-
-
-def _filled(bank: Bank | None) -> Iterable[tuple[int, str]]:
-    """Return topic and subtopic of the items."""
-    items = Item.including_secret.active().filter(bank=bank).order_by()
-    return items.values_list("topic_id", "facet_id").distinct()
 
 
 def _taken(bank: Bank | None) -> Iterable[tuple[int, str]]:
@@ -182,7 +189,11 @@ def start(
         priority=Job.Priority.HIGH if len(places) == 1 else Job.Priority.DEFAULT,
         by=by,
     )
-    kept = _kept_replies(job)
+    # Replies of jobs that asked the same and ended before they made drafts of them.
+    same = {f"job__{name}": getattr(job, name) for name in ("bank", "kind", "backend", "llm")}
+    left = DraftChunk.objects.filter(**same).exclude(state=Chunk.State.DONE).exclude(replies={})
+    rows = left.order_by("pk").values_list("topic_id", "facet_id", "replies")
+    kept = {(topic, facet): replies for topic, facet, replies in rows}
     chunks = [
         DraftChunk(topic=place.topic, facet_id=place.facet_id, size=1, replies=kept.get(place.key, {}))
         for place in places
@@ -190,29 +201,6 @@ def start(
     begin(job, chunks, limits)
     audit.record("drafting begun", bank, by=by, detail=f"{job}, {job.total} calls or more, {limits.text}")
     return job
-
-
-def _kept_replies(job: DraftJob) -> dict[tuple[int, str], dict[str, list[str]]]:
-    """Return the replies of jobs that asked the same and ended before they made drafts of them."""
-    same = {f"job__{name}": getattr(job, name) for name in ("bank", "kind", "backend", "llm")}
-    left = DraftChunk.objects.filter(**same).exclude(state=Chunk.State.DONE).exclude(replies={})
-    rows = left.order_by("pk").values_list("topic_id", "facet_id", "replies")
-    return {(topic, facet): replies for topic, facet, replies in rows}
-
-
-def model_of(lease: Lease[DraftChunk], chunk: DraftChunk) -> KeptReplies:
-    """Return the job's model within its limits, whose replies are kept. Raises CannotRun."""
-    job = chunk.job
-    writer = Writer(job.backend, job.llm)
-    return KeptReplies(limited_writer(job, job.collection, writer, longest_reply=LONGEST_REPLY), lease, chunk)
-
-
-def request_for(chunk: DraftChunk) -> DraftRequest:
-    """Return the request of a chunk, which is not saved yet."""
-    job = chunk.job
-    request = DraftRequest(bank=job.bank, topic=chunk.topic, facet_id=chunk.facet_id, by=job.by)
-    request.kind, request.backend, request.llm = job.kind, job.backend, job.llm
-    return request
 
 
 @transaction.atomic
@@ -230,3 +218,168 @@ def keep(lease: Lease[DraftChunk], request: DraftRequest, texts: Sequence[str], 
     Draft.objects.bulk_create([Draft(request=request, text=text) for text in texts])
     announce(request)
     events.publish_on_commit(request.bank.collection.channel, "progress")
+
+
+logger = logging.getLogger(__name__)
+
+DraftLease = Lease[DraftRequest]
+
+
+class Remembering:
+    """A model whose last reply is kept, also where nothing could be made of it."""
+
+    def __init__(self, llm: generation.TextModel) -> None:
+        self._llm = llm
+        self.last = ""
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        try:
+            self.last = self._llm.complete(messages)
+        except NoReply as error:
+            self.last = error.raw
+            raise
+        return self.last
+
+
+class Drafting(TaskKind[DraftRequest]):
+    name = "drafts"
+    collection = "bank.collection_id"
+    model = DraftRequest
+    related = ("bank__collection", "topic__collection")
+
+    def run(self, lease: DraftLease) -> None:
+        """Put drafts into the inbox, or say there why none came."""
+        collection, writer = lease.work.bank.collection, Writer(lease.work.backend, lease.work.llm)
+        llm = Remembering(unlimited_writer(collection, writer, longest_reply=LONGEST_REPLY))
+        try:
+            keep = (
+                _weighed(llm, lease)
+                if lease.work.asks == DraftRequest.Asks.IMPORTANCE
+                else _drafted(llm, lease)
+            )
+        except GradingError as error:
+            logger.warning("draft request %s failed: %s", lease.work.pk, error)
+            leases.fail(lease, error=str(error), reply=llm.last)
+        except Exception:
+            lease.held().update(reply=llm.last)
+            raise
+        else:
+            keep()
+            logger.info("draft request %s for topic %s was answered", lease.work.pk, lease.work.topic_id)
+
+    def need(self, work: DraftRequest) -> Need:
+        return need_of(work.backend, work.llm)
+
+    def label(self, work: DraftRequest) -> str:
+        return f"drafts for topic {work.topic.query_id}"
+
+    def changed(self, work: DraftRequest) -> None:
+        drafting.announce(work)
+
+
+def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
+    drafts = generation.draft(llm, request_of(lease.work))
+    return partial(drafting.keep_drafts, lease, drafts)
+
+
+def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
+    """Ask for importances, and return what stores them. Raises ParseFailure if no reply has a label."""
+    nuggets = drafting.nuggets_of(lease.work.bank, lease.work.topic)
+    labels = generation.weigh(llm, corpus.topic(lease.work.topic), [nugget.text for nugget in nuggets])
+    if labels.defaulted == len(nuggets):
+        raise ParseFailure(f"no reply labels each of the {len(nuggets)} nuggets vital or okay")
+    return partial(drafting.keep_suggestions, lease, nuggets, labels, raw=llm.last)
+
+
+class CollectionDrafting(AskingKind[DraftChunk]):
+    name = "drafting"
+    collection = "job.bank.collection_id"
+    model = DraftChunk
+    related = ("job__bank__collection", "job__by", "topic__collection")
+    job_related = ("bank__collection",)
+    payload = ("replies",)
+    activity = "drafting"
+    saves_batches = True
+
+    def run(self, lease: Lease[DraftChunk]) -> None:
+        """Put drafts for one topic or subtopic into the inbox, or say there why none came.
+
+        Raises what `Kind.run` does, and NoReply where the server gives none.
+        """
+        began = time.monotonic()
+        chunk = self.begun(lease)
+        job = chunk.job
+        writer = Writer(job.backend, job.llm)
+        limited = limited_writer(job, job.collection, writer, longest_reply=LONGEST_REPLY)
+        llm = Remembering(KeptReplies(limited, lease, chunk))
+        request = DraftRequest(bank=job.bank, topic=chunk.topic, facet_id=chunk.facet_id, by=job.by)
+        request.kind, request.backend, request.llm = job.kind, job.backend, job.llm
+        task = request_of(request)
+        request.prompt_id, texts = task.prompt.prompt_id, tuple[str, ...]()
+        try:
+            texts = generation.draft(llm, task).texts
+            request.state = DraftRequest.State.DONE
+        except GradingError as error:
+            if isinstance(error, NoReply) and not error.is_of_prompt:
+                raise
+            request.state, request.error = DraftRequest.State.FAILED, str(error)
+        request.reply = llm.last
+        keep(lease, request, texts, seconds=time.monotonic() - began)
+
+    def audited(self, job: DraftJob) -> tuple[Model, str]:
+        return job.bank, str(job)
+
+    def label(self, work: DraftChunk) -> str:
+        return f"drafts for topic {work.topic.query_id}"
+
+    def on_finished(self, job: DraftJob) -> None:
+        webhooks.job_ended(job, job.collection, kind="drafting", page=lazy(_address, str)(job))
+
+
+def _jobs(collection_id: int) -> QuerySet[DraftJob]:
+    rows = DraftJob.objects.filter(bank__collection=collection_id)
+    of_subtopics = DraftChunk.objects.filter(job=OuterRef("pk")).exclude(facet_id="")
+    return rows.select_related("bank__collection", "by").annotate(of_subtopics=Exists(of_subtopics))
+
+
+def _address(job: DraftJob) -> str:
+    return f"{reverse('editor:review-drafts', args=[job.collection.slug])}?bank={job.bank_id}"
+
+
+def measured_rate(job: DraftJob) -> float | None:
+    """Return the drafts a second of one worker, as measured on this server."""
+    seconds = seconds_a_place(job.backend, job.llm)
+    return 1 / seconds if seconds else None
+
+
+JOBS = Listing(
+    kind="drafting",
+    unit=lambda job: "subtopic" if job.of_subtopics else "topic",
+    jobs=_jobs,
+    name=lambda job: f"Draft {job.kind}s for rubric {job.bank.name}",
+    does=str,
+    address=_address,
+    opens="Drafts",
+    rate=measured_rate,
+)
+
+
+def _request_name(request: DraftRequest) -> str:
+    is_of_importance = request.asks == DraftRequest.Asks.IMPORTANCE
+    does = "Suggest importance of nuggets" if is_of_importance else f"Draft {request.kind}s"
+    return f"{does} for {request.topic.query_id}"
+
+
+LISTING = TaskListing(
+    kind="drafts",
+    jobs=lambda collection_id: (
+        DraftRequest.objects.filter(bank__collection=collection_id)
+        .select_related("bank__collection", "topic", "by")
+        .defer("reply")
+    ),
+    name=_request_name,
+    does=str,
+    address=lambda request: reverse("editor:drafts", args=[request.bank_id, request.topic_id]),
+    opens="Drafts",
+    acts={"cancel": drafting.cancel_request},
+)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grading.formats.banks import BankItem, BankLine, Dialect, bank_files, read_bank
+from grading.formats.banks import bank_files, read_bank
 from grading.formats.banks.importance import Weighed, weighed
-from grading.formats.ids import facet_of
-from grading.types import Importance, ItemKind
+from grading.formats.banks.records import BankItem, BankLine, Dialect
+from grading.types import Importance, ItemKind, facet_of
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
 from rubricweb.banks.convert import UnmodelledFields

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures.base import Rows
+from grading.measures import Rows
 from grading.statistics.cover_sample import A_RUN, chances_of, expected_half_width, size_for
 from grading.types import FAILED, MAX_RATING, Ratings
 from rubricweb.grades.topic_ratings import UNJUDGED

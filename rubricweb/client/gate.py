@@ -137,10 +137,6 @@ def verdict_of(comparison: dict[str, Any], run: str, against: str, margin: float
     )
 
 
-def _text(verdict: Verdict) -> str:
-    return f"{verdict.sentence}\n"
-
-
 def _json(verdict: Verdict) -> str:
     document = {"outcome": OUTCOMES[verdict.outcome], "status": int(verdict.outcome), **asdict(verdict)}
     return (
@@ -183,7 +179,7 @@ def _junit(verdict: Verdict) -> str:
 
 
 WRITERS: dict[str, Callable[[Verdict], str]] = {
-    "text": _text,
+    "text": lambda verdict: f"{verdict.sentence}\n",
     "json": _json,
     "markdown": _markdown,
     "junit": _junit,

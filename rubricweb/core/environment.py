@@ -130,12 +130,13 @@ def install_switches(rubric: Env, settings: dict[str, Any]) -> Switches:
     if not switches.is_on:
         return switches
     settings["INSTALLED_APPS"] += [*ALLAUTH, "rubricweb.sso"]
+    settings["TEMPLATES"][0]["OPTIONS"]["libraries"]["sso"] = "rubricweb.sso.arrivals"
     settings["ON_LEAVING"].append("rubricweb.sso.actions.forget")
     middleware = settings["MIDDLEWARE"]
     middleware.append("allauth.account.middleware.AccountMiddleware")
     if switches.has_factors:
         authenticated = middleware.index("django.contrib.auth.middleware.AuthenticationMiddleware")
-        middleware.insert(authenticated + 1, "rubricweb.sso.middleware.SecondFactor")
+        middleware.insert(authenticated + 1, "rubricweb.sso.factors.SecondFactor")
     settings |= {
         "SOCIALACCOUNT_ADAPTER": "rubricweb.sso.provider.Adapter",
         "MFA_TOTP_TOLERANCE": STEPS_AHEAD,
@@ -144,3 +145,37 @@ def install_switches(rubric: Env, settings: dict[str, Any]) -> Switches:
         "AXES_SENSITIVE_PARAMETERS": ["username", "ip_address", "code"],
     }
     return switches
+
+
+def log_lines(level: str, form: str) -> dict[str, Any]:  # Any: as logging.config takes it
+    """Return how everything is logged: on standard error, `plain` or `json`, ours from `level` on."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "plain": {
+                "()": "rubricweb.core.redaction.PrivateFormatter",
+                "format": "{asctime} {levelname} {name} [{reference}]: {message}",
+                "style": "{",
+            },
+            "json": {"()": "rubricweb.core.redaction.JsonFormatter"},
+        },
+        "filters": {"reference": {"()": "rubricweb.core.redaction.WithReference"}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": form, "filters": ["reference"]},
+        },
+        # One handler for all, so that the secrets are redacted in the lines of every library.
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {
+            "rubricweb": {"level": level},
+            "grading": {"level": level},
+            # Errors with their tracebacks; addresses that do not exist are no news.
+            "django": {"level": "ERROR"},
+            "django.security": {"level": "WARNING"},
+            "axes": {"level": "WARNING"},
+            # uvicorn keeps its own levels. What opens a link is hidden in its lines as well.
+            "uvicorn": {"handlers": ["stderr"], "propagate": False},
+            "uvicorn.error": {},
+            "uvicorn.access": {"handlers": ["stderr"], "propagate": False},
+        },
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
@@ -48,7 +49,7 @@ def unpack(key: str, packed: bytes | memoryview) -> dict[str, NDArray[Any]]:
     begin = LENGTH_BYTES + int.from_bytes(plain[:LENGTH_BYTES], "big")
     arrays = {}
     for name, kind, shape in json.loads(plain[LENGTH_BYTES:begin]):
-        size = int(np.prod(shape, dtype=np.int64))
+        size = math.prod(shape)
         arrays[name] = np.frombuffer(plain, kind, size, begin).reshape(shape)
         begin += arrays[name].nbytes
     return arrays

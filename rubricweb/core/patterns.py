@@ -6,6 +6,7 @@ from django import forms
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from rubricweb.core.forms import ChipForm
@@ -76,3 +77,7 @@ def patterns(request: HttpRequest) -> HttpResponse:
         "page": page(),
     }
     return render(request, "core/patterns.html", context)
+
+
+app_name = "core"
+urlpatterns = [path("patterns/", patterns, name="patterns")]

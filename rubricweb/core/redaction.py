@@ -23,7 +23,6 @@ from django.views.debug import SafeExceptionReporterFilter
 
 from grading import secret
 from grading.graders.connection import Address
-from grading.secret import MASK
 
 NO_REQUEST = "-"
 SAFE_CHARACTERS = 60
@@ -104,7 +103,9 @@ class WithReference(logging.Filter):
         request = getattr(record, "request", None)
         record.reference = getattr(request, "reference", None) or reference.get()
         if record.name.startswith(("django.", "uvicorn.", "axes")) and isinstance(record.args, tuple):
-            record.args = tuple(TOKEN.sub(MASK, arg) if isinstance(arg, str) else arg for arg in record.args)
+            record.args = tuple(
+                TOKEN.sub(secret.MASK, arg) if isinstance(arg, str) else arg for arg in record.args
+            )
         return True
 
 

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from grading import segmentation, types
 from grading.formats.passages import PassageEntry
 from grading.formats.topic_dialects import TopicEntry
-from grading.segmentation import PassagesOf, ResponsePassage
 from rubricweb.corpus.models import Passage, Ranking, Response, Topic
 
 PASSAGE_COLUMNS = ("doc_id", "text", "title", "url", "headings", "start_char", "end_char")
@@ -75,15 +74,15 @@ def sentences(row: Response) -> tuple[types.Sentence, ...]:
     )
 
 
-def response_passages(row: Response, ranked: Sequence[str]) -> list[ResponsePassage]:
+def response_passages(row: Response, ranked: Sequence[str]) -> list[segmentation.ResponsePassage]:
     """Return the passages of the response, whose run ranks the doc ids `ranked` for its topic.
 
     The passage of a whole answer is the one that its run ranks, whatever its sentences are: they may come of
     another file than its text, and answers with equal texts are passages of their own.
     """
     texts = [sentence["text"] for sentence in row.sentences]
-    passages = segmentation.response_passages(texts, PassagesOf(row.passages_of))
-    if row.passages_of == PassagesOf.WHOLE and len(ranked) == 1:
+    passages = segmentation.response_passages(texts, segmentation.PassagesOf(row.passages_of))
+    if row.passages_of == segmentation.PassagesOf.WHOLE and len(ranked) == 1:
         return [replace(passage, doc_id=ranked[0]) for passage in passages]
     return passages
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.base import Format, header_note
-from grading.formats.ids import is_one_word, look
+from grading.formats import Format, header_note
 from grading.formats.reading import lines
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import TSV_WITH_HEADER, topics_format
+from grading.types import is_one_word, look
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
 LOWEST, HIGHEST = -32_768, 32_767

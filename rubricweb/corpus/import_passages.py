@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Max
 
 from grading.errors import BadFormat
-from grading.formats.base import Format, header_note, recognise_among
-from grading.formats.ids import look
+from grading.formats import Format, header_note, recognise_among
 from grading.formats.passages import (
     FORMATS,
     PLACES,
@@ -23,8 +22,8 @@ from grading.formats.passages import (
     counting_unread,
     segmented,
 )
+from grading.types import look
 from rubricweb.core import database
-from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, some
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 
@@ -57,7 +56,7 @@ class PassageImporter:
         Raises BadFormat for another text of a stored passage, unless the files replace.
         """
         remaining = iter(entries)
-        while some := list(islice(remaining, LOOKED_UP)):
+        while some := list(islice(remaining, database.LOOKED_UP)):
             self._store(_one_text_each(some, path), path)
 
     def _store(self, entries: Mapping[str, PassageEntry], path: Path) -> None:
@@ -117,7 +116,7 @@ class PassageImporter:
         """Pool passages of which a file has the ids alone; those that nobody knows get no text yet."""
         texts = dict.fromkeys(doc_ids, "")
         remaining = iter(list(texts))
-        while some := list(islice(remaining, LOOKED_UP)):
+        while some := list(islice(remaining, database.LOOKED_UP)):
             texts |= dict(self._collection.passages.filter(doc_id__in=some).values_list("doc_id", "text"))
         self.textless.update(doc_id for doc_id, text in texts.items() if not text)
         return self.pool(topic, texts.items(), at=at)
@@ -125,7 +124,7 @@ class PassageImporter:
     def _stored_keys(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
         keys: dict[str, int] = {}
         doc_ids = iter(texts)
-        while some := list(islice(doc_ids, LOOKED_UP)):
+        while some := list(islice(doc_ids, database.LOOKED_UP)):
             rows = self._collection.passages.filter(doc_id__in=some).values_list("doc_id", "pk", "text")
             for doc_id, pk, text in rows:
                 if text != texts[doc_id]:
@@ -137,8 +136,8 @@ class PassageImporter:
         """Add those that are not in the pool; `new` passages are in none."""
         stored = [pk for pk in passage_ids if pk not in new]
         pooled: set[int] = set()
-        for start in range(0, len(stored), LOOKED_UP):
-            some = topic.pool.filter(passage__in=stored[start : start + LOOKED_UP])
+        for start in range(0, len(stored), database.LOOKED_UP):
+            some = topic.pool.filter(passage__in=stored[start : start + database.LOOKED_UP])
             pooled.update(some.values_list("passage_id", flat=True))
         missing = [pk for pk in passage_ids if pk not in pooled]
         place = self._next_position(topic)

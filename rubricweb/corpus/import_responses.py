@@ -12,10 +12,10 @@ from django.db import reset_queries
 
 from grading import types
 from grading.errors import BadFormat
-from grading.formats.base import Format
-from grading.formats.ids import text_md5
+from grading.formats import Format
 from grading.formats.responses import read_answers
 from grading.segmentation import MAX_TOKENS, PassagesOf, response_passages
+from grading.types import text_md5
 from rubricweb.corpus.convert import response_fields
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting, fitting_id, some
 from rubricweb.corpus.import_passages import PassageImporter

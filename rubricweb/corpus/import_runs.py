@@ -9,9 +9,8 @@ from pathlib import Path
 from grading import types
 from grading.errors import BadFormat
 from grading.formats.graded_records import GradedLine
-from grading.formats.ids import is_one_word
 from grading.formats.trec import comments_note, read_run_file, trec_eval_order
-from grading.types import TrecEval
+from grading.types import is_one_word
 from rubricweb.core import database
 from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, some
 from rubricweb.corpus.import_passages import ID_LIMIT, DocIdCheck
@@ -243,7 +242,7 @@ class RunImporter:
         orders = [(trec_eval_order(ranking), ranking) for ranking in rankings]
         if otherwise := sum(order != ranking.doc_ids for order, ranking in orders):
             self._tally.reordered[rankings[0].run_tag] = otherwise
-        if close := sum(order != trec_eval_order(ranking, TrecEval.TEN) for order, ranking in orders):
+        if close := sum(order != trec_eval_order(ranking, types.TrecEval.TEN) for order, ranking in orders):
             self._tally.close[rankings[0].run_tag] = close
 
 

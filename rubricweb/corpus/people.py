@@ -17,7 +17,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from rubricweb.accounts import actions, invitations, passwords, roles
 from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership
-from rubricweb.accounts.roles import Role
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -32,11 +31,11 @@ EACH_THEIR_OWN = 40
 class RoleForm(forms.Form):
     """A role, with a team for participants and nobody else."""
 
-    role = forms.ChoiceField(choices=Role.choices, initial=Role.VIEWER)
+    role = forms.ChoiceField(choices=roles.Role.choices, initial=roles.Role.VIEWER)
     team = forms.CharField(required=False, max_length=TEAM_CHARS)
 
     def clean(self) -> None:
-        if self.cleaned_data.get("team") and self.cleaned_data.get("role") != Role.PARTICIPANT:
+        if self.cleaned_data.get("team") and self.cleaned_data.get("role") != roles.Role.PARTICIPANT:
             self.add_error("team", "Only participants have a team.")
 
 
@@ -48,7 +47,7 @@ class MemberForm(RoleForm):
 
     def clean(self) -> None:
         super().clean()
-        if self.cleaned_data.get("role") == Role.PARTICIPANT and not self.cleaned_data.get("team"):
+        if self.cleaned_data.get("role") == roles.Role.PARTICIPANT and not self.cleaned_data.get("team"):
             self.add_error("team", "A participant needs a team.")
 
 
@@ -72,9 +71,9 @@ class LinkForm(RoleForm):
     @property
     def offer(self) -> Joining:
         fields = self.cleaned_data
-        is_open = fields["role"] == Role.PARTICIPANT and not fields["team"]
+        is_open = fields["role"] == roles.Role.PARTICIPANT and not fields["team"]
         uses = fields["max_uses"] or (EACH_THEIR_OWN if is_open else 1)
-        return Joining(Role(fields["role"]), fields["team"], fields["days"], uses)
+        return Joining(roles.Role(fields["role"]), fields["team"], fields["days"], uses)
 
 
 @require_safe
@@ -92,7 +91,7 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _page(request, collection, member_form=form)
-    username, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
+    username, role = form.cleaned_data["username"], roles.Role(form.cleaned_data["role"])
     open_links = collection.invitations.usable().filter(by__username=username).count()
     try:
         given = invitations.give_role(
@@ -110,7 +109,7 @@ def _given(given: Membership | Invitation, username: str, open_links: int) -> st
     if isinstance(given, Invitation):
         return f"If {username} has an account, they can now join as {role}, at Home."
     done = f"{username} is now {role}."
-    if not open_links or given.role == Role.ORGANIZER:
+    if not open_links or given.role == roles.Role.ORGANIZER:
         return done
     if open_links == 1:
         return f"{done} 1 invitation that {username} made is revoked."

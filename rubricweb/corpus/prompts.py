@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from grading import prompts
 from grading.graders import registry
-from grading.prompts import Prompt
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
@@ -19,17 +18,17 @@ AT = "@"
 """Part of the ids of own prompts only; a published one is known by its class."""
 
 
-def named(prompt: Prompt) -> str:
+def named(prompt: prompts.Prompt) -> str:
     """Return the name of a prompt in `Collection.grader_prompts`: its class if published, else its id."""
     return prompt.prompt_id if prompts.is_own(prompt) else prompt.prompt_class
 
 
-def extracts_for(verifying: Prompt, prompt: Prompt) -> bool:
+def extracts_for(verifying: prompts.Prompt, prompt: prompts.Prompt) -> bool:
     """Return whether `verifying` can verify the answers that `prompt` extracts."""
     return prompt.purpose is Purpose.EXTRACT and verifying.kinds <= prompt.kinds
 
 
-def unextracted(among: Iterable[Prompt]) -> list[Prompt]:
+def unextracted(among: Iterable[prompts.Prompt]) -> list[prompts.Prompt]:
     """Return the prompts about extracted answers for which no other of these extracts the answers."""
     listed = list(among)
     return [
@@ -39,7 +38,7 @@ def unextracted(among: Iterable[Prompt]) -> list[Prompt]:
     ]
 
 
-def active_prompts(collection: Collection) -> tuple[Prompt, ...]:
+def active_prompts(collection: Collection) -> tuple[prompts.Prompt, ...]:
     """Return the prompts that an organizer chose and the grader can ask, else the grader's defaults.
 
     Those of the baseline where the grader's plug-in is not installed: grading says so.
@@ -49,13 +48,13 @@ def active_prompts(collection: Collection) -> tuple[Prompt, ...]:
     return backend.chosen(collection.grader_prompts, own_prompts(collection) if names_own else ())
 
 
-def own_prompts(collection: Collection) -> list[Prompt]:
+def own_prompts(collection: Collection) -> list[prompts.Prompt]:
     """Return the collection's own prompts that are not archived."""
     return [row.prompt for row in collection.prompts.all() if not row.is_put_away]
 
 
 @transaction.atomic
-def save_prompt(collection: Collection, prompt: Prompt, *, by: User | None) -> tuple[OwnPrompt, bool]:
+def save_prompt(collection: Collection, prompt: prompts.Prompt, *, by: User | None) -> tuple[OwnPrompt, bool]:
     """Save `prompt` for good, and return whether it is new: the same text is the same prompt.
 
     An archived one is restored.

@@ -26,7 +26,6 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
 from rubricweb.campaigns import actions as queue
 from rubricweb.campaigns import adjudication, leases, population
-from rubricweb.campaigns.actions import CampaignPlan, close_campaign, open_campaign
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Topic
 from rubricweb.demo.loading import account, grade
@@ -111,8 +110,8 @@ def begin_review(collection: Collection) -> None:
     organizer = User.objects.get(username="organizer")
     set_role(account("colleague"), collection, role=roles.Role.ASSESSOR, by=organizer)
     choice = _choice(bank, bank.collection.topics.all(), Campaign.Cells.COVER, size=FINISHED)
-    plan = CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
-    campaign = open_campaign(choice, plan, by=organizer, seed=SEED)
+    plan = queue.CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
+    campaign = queue.open_campaign(choice, plan, by=organizer, seed=SEED)
     near = _near_truth(campaign.cells.select_related("passage"))
     apart = sorted(campaign.cells.all(), key=lambda cell: (abs(near[cell.pk] - 3), cell.order))[:CONFLICTS]
     lenient, strict = _assessors()
@@ -124,7 +123,7 @@ def begin_review(collection: Collection) -> None:
         adjudication.decide(
             place, rating=3, by=organizer, seen=0, reason="It says so in passing, and does not explain it."
         )
-    close_campaign(campaign, by=organizer)
+    queue.close_campaign(campaign, by=organizer)
     _begin_campaign(bank, organizer)
     _flag(bank)
 
@@ -132,8 +131,10 @@ def begin_review(collection: Collection) -> None:
 def _begin_campaign(bank: Bank, by: User) -> None:
     """Begin a blind campaign, two assessors a cell, on passages of one topic."""
     topic = bank.collection.topics.get(query_id=RATED_TOPIC)
-    plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
-    campaign = open_campaign(_choice(bank, [topic], Campaign.Cells.ALL, size=OPEN), plan, by=by, seed=SEED)
+    plan = queue.CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
+    campaign = queue.open_campaign(
+        _choice(bank, [topic], Campaign.Cells.ALL, size=OPEN), plan, by=by, seed=SEED
+    )
     near = _near_truth(campaign.cells.select_related("passage"))
     lenient, strict = _assessors()
     _rate(campaign, lenient, BEGUN, near)

@@ -28,8 +28,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.editor import draft_inbox, what_if
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures
-from rubricweb.editor.figures_form import FiguresForm, rating_graders
-from rubricweb.editor.item_forms import SeenForm, focused, new_item_form
+from rubricweb.editor.forms import FiguresForm, SeenForm, focused, new_item_form, rating_graders
 from rubricweb.editor.items import (
     PAGE,
     change_url,

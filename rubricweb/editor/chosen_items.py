@@ -18,8 +18,14 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo
 from rubricweb.corpus.models import Topic
-from rubricweb.editor import item_forms, trial
-from rubricweb.editor.figures_form import FiguresForm, board_graders, rating_graders
+from rubricweb.editor import trial
+from rubricweb.editor.forms import (
+    ChosenItemsForm,
+    FiguresForm,
+    ItemsBeforeForm,
+    board_graders,
+    rating_graders,
+)
 from rubricweb.editor.items import PAGE, editor_url, items_changed
 
 SECRECY = {"hide": (hide_items, "secret"), "show": (show_items, "public")}
@@ -30,7 +36,7 @@ NONE_CHOSEN = "Select items first, then choose what to do with them."
 def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Do `act` to the chosen items; retiring asks first, with what it would change."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
-    form = item_forms.ChosenItemsForm(request.POST)
+    form = ChosenItemsForm(request.POST)
     if not form.is_valid():
         return _confirmation(request, (bank, topic), form, problem=NONE_CHOSEN)
     items = _items(bank, topic, form.seen)
@@ -77,7 +83,7 @@ def _kept_secret(
 def items_undo(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Bring back what several items were before a change of all of them."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
-    form = item_forms.ItemsBeforeForm(request.POST)
+    form = ItemsBeforeForm(request.POST)
     if not form.is_valid():
         raise SuspiciousOperation("No items to bring back.")
     before = form.cleaned_data["before"]
@@ -121,7 +127,7 @@ def _items(bank: Bank, topic: Topic, seen: Mapping[int, int]) -> list[Item]:
     return list(active.select_related("revision", "topic", "bank__collection"))
 
 
-def _changed(request: HtmxRequest, items: list[Item], form: item_forms.ChosenItemsForm) -> int:
+def _changed(request: HtmxRequest, items: list[Item], form: ChosenItemsForm) -> int:
     if form.importance is None:
         return actions.retire_items(items, seen=form.seen, by=request.user)
     return actions.weigh_items(items, importance=form.importance, seen=form.seen, by=request.user)
@@ -140,7 +146,7 @@ def _refusal_text(refusal: BankError) -> str:
 def _confirmation(
     request: HtmxRequest,
     place: tuple[Bank, Topic],
-    form: item_forms.ChosenItemsForm | None,
+    form: ChosenItemsForm | None,
     *,
     problem: str = "",
     status: int = 0,

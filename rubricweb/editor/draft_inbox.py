@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from django import forms
 from django.db.models import Q, QuerySet, prefetch_related_objects
 
-from grading.generation import SimilarText, near_duplicates
 from grading.generation.models import drafting_backends
+from grading.generation.similarity import SimilarText, near_duplicates
 from grading.graders import registry
 from grading.item_lint import LintMark, word_marks
 from grading.types import ItemKind
@@ -22,7 +22,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.writers import Writer, writer_choices, writer_of
-from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.forms import MAX_WORDING
 
 if TYPE_CHECKING:
     from django.http import QueryDict

@@ -14,7 +14,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.editor.figures_form import GraderByKind
+from rubricweb.editor.forms import GraderByKind
 from rubricweb.grades import matrices, scoring, visibility
 from rubricweb.grades.configs import (
     name_of,

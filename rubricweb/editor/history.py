@@ -36,7 +36,7 @@ from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import HtmxRequest, after_post, form_response, parse_id
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.access import collection_for
-from rubricweb.editor.figures_form import FiguresForm, board_graders, rating_graders
+from rubricweb.editor.forms import FiguresForm, board_graders, rating_graders
 from rubricweb.editor.what_if import BoardDiff, board_diff
 from rubricweb.grades.selectors import banks
 

@@ -11,17 +11,16 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_POST
 from numpy.typing import NDArray
 
-from grading.formats.ids import item_id
-from grading.generation import nearest
+from grading.generation.similarity import nearest
 from grading.statistics import influence
-from grading.types import MISSING, ItemKind, Purpose
+from grading.types import MISSING, ItemKind, Purpose, item_id
 from rubricweb.banks import access
 from rubricweb.banks.models import AnswerKey, Bank, Item
 from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
-from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.forms import MAX_WORDING
 from rubricweb.editor.items import PAGE
 from rubricweb.grades.configs import default_min_grade, kinds_of, planned_configs
 from rubricweb.grades.engine import monitor, price

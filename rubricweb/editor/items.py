@@ -22,7 +22,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.draft_inbox import draft_of
-from rubricweb.editor.item_forms import (
+from rubricweb.editor.forms import (
     AnswerKeyForm,
     MoveForm,
     NewItemForm,

@@ -14,17 +14,16 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from grading.generation.drafting import TRIES
+from grading.generation import TRIES
 from grading.generation.models import drafting_backends
 from grading.graders.hf_model import PACKAGED, SMOLLM2
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import actions, changes, draft_jobs
 from rubricweb.banks.access import draft_job_for
-from rubricweb.banks.draft_jobs import PER_PLACE, Lacking
+from rubricweb.banks.draft_jobs import PER_PLACE, Lacking, measured_rate
 from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
-from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part

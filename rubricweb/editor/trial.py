@@ -27,7 +27,7 @@ from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
-from rubricweb.editor.figures_form import FiguresForm, board_graders, rating_graders
+from rubricweb.editor.forms import FiguresForm, board_graders, rating_graders
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig

@@ -30,10 +30,11 @@ from grading.formats.assignments import (
     assignment_of,
     in_order,
 )
-from grading.formats.banks import BankItem, BankLine, Dialect, Loss, ragdoll
+from grading.formats.banks import Loss, ragdoll
 from grading.formats.banks.dragun import DIALECT, answer_ids
 from grading.formats.banks.importance import weighed
 from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT
+from grading.formats.banks.records import BankItem, BankLine, Dialect
 from grading.measures.cover import partial_grade
 from grading.segmentation import PassagesOf
 from grading.types import CONTRADICTS, ItemKind, Purpose

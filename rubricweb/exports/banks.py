@@ -18,8 +18,6 @@ from grading.formats.banks import (
     BY_NAME,
     DIALECTS,
     OF_ANSWERS,
-    BankLine,
-    Dialect,
     Loss,
     documents,
     losses,
@@ -27,6 +25,7 @@ from grading.formats.banks import (
     warnings,
     without_twins,
 )
+from grading.formats.banks.records import BankLine, Dialect
 from rubricweb.accounts import roles
 from rubricweb.banks.convert import BankScope, bank_lines, secret_losses, without_text
 from rubricweb.banks.models import Bank

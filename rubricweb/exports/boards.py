@@ -16,10 +16,9 @@ from django.views.decorators.http import require_safe
 from numpy.typing import NDArray
 
 from grading.errors import BadFormat
-from grading.formats.ids import is_one_word
 from grading.formats.trec import qrels_lines
 from grading.measures.cover import LabelMode
-from grading.types import MIN_RATING, Qrel
+from grading.types import MIN_RATING, Qrel, is_one_word
 from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus import access
 from rubricweb.corpus.pools import TopicPool

@@ -20,7 +20,6 @@ from grading.formats.json_lines import encode_json
 from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.formats.support_labels import CONTRADICTION, AnswerLabels, SentenceLabels, labelled_json
 from grading.formats.tables import DataTable, Value
-from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.support import is_label
 from grading.types import CONTRADICTS, FAILED, MISSING, Sentence
 from rubricweb.core.formatting import counted
@@ -150,10 +149,6 @@ def board_table(collection: Collection, rater: SupportRater, counting: Counting)
     return DataTable(("run_tag", *columns, "labelled", "missing"), rows, stated)
 
 
-def _ends(interval: ConfidenceInterval) -> tuple[float, float]:
-    return interval.low, interval.high
-
-
 def _cells(mean: Mean) -> tuple[Value, ...]:
     best, worst = mean.possible or (None, None)
     return mean.value, mean.low, mean.high, best, worst
@@ -162,9 +157,10 @@ def _cells(mean: Mean) -> tuple[Value, ...]:
 def agreement_table(collection: Collection, rater: SupportRater) -> DataTable:
     """Return how far people agree with the model, or with each one where the author is people."""
     rows = [
-        (str(row.judge), name, condition.pairs, condition.exact, condition.kappa, *_ends(condition.interval))
+        (str(row.judge), name, condition.pairs, condition.exact, condition.kappa, interval.low, interval.high)
         for row in agreement(collection)
         for name, condition in (("from scratch", row.from_scratch), ("after its label", row.post_edited))
+        for interval in (condition.interval,)
         if condition.pairs and rater.judge in (None, row.judge)
     ]
     columns = ("model", "people_labelled", "pairs", "same", "kappa", "kappa_low", "kappa_high")

@@ -84,7 +84,8 @@ def graded_lines(collection: Collection, *, has_rankings: bool) -> Iterator[Grad
     Rankings are those of accepted runs, from rank 1; `has_rankings=False` leaves them out. One topic at a
     time is in memory.
     """
-    configs = {config.pk: config for config in _configs(collection)}
+    stamped = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
+    configs = {config.pk: config for config in stamped.distinct()}
     pool = collection_pool(collection)
     for number, topic in enumerate(pool.topics, start=1):
         grades = _grades(collection, topic, configs)
@@ -99,11 +100,6 @@ def graded_lines(collection: Collection, *, has_rankings: bool) -> Iterator[Grad
             for pk, doc_id in zip(topic.passage_pks, topic.doc_ids, strict=True)
         ]
         yield GradedLine(topic.query_id, number, passages)
-
-
-def _configs(collection: Collection) -> list[GraderConfig]:
-    stamped = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
-    return list(stamped.distinct())
 
 
 def _texts(topic: TopicPool) -> dict[int, str]:

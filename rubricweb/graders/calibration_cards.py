@@ -22,9 +22,8 @@ from rubricweb.core import audit
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
-from rubricweb.graders import calibrated_labels
 from rubricweb.graders.models import CalibrationCard
-from rubricweb.graders.rated_cells import RatedSample, item_names, sample, standing_on
+from rubricweb.graders.rated_cells import RatedSample, item_names, labels_document, sample, standing_on
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import default_min_grade
 from rubricweb.grades.models import GraderConfig
@@ -93,7 +92,7 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
         "min_grade": min_grade,
         **agreement(measured),
         "by_rating": [_rating(row) for row in measured.by_rating],
-        "labels": calibrated_labels.document(bank, config, sample.cells, min_grade=min_grade),
+        "labels": labels_document(bank, config, sample.cells, min_grade=min_grade),
         "groups": {
             "compared": sum(not np.isnan(row.p) for row in groups),
             "rule": RULE,

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.conf import settings
-from django.db import connection, models
+from django.db import models
 from numpy.typing import NDArray
 
 from grading.types import ANSWERED, FAILED, Outcome
 from rubricweb.core import database
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.models import Grade, MatrixStamp
+from rubricweb.grades.store import insert_back
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -38,6 +39,7 @@ NAMES = {"query_id": "topic__query_id", "item": "revision__uid", "doc_id": "pass
 ROWS_A_FILE = 200_000
 """Approximate number of grades of a file."""
 ROWS_AT_ONCE = 10_000
+FILES = "*.parquet"
 NO_DUCKDB = 'Cold storage needs DuckDB: pip install "rubricweb[cold]"'
 
 Grades = NDArray[np.int64]
@@ -45,6 +47,10 @@ Grades = NDArray[np.int64]
 
 class CannotMove(Exception):
     """Raised where grades cannot go to cold storage or come back: the text says why, nothing is changed."""
+
+
+class DamagedFile(CannotMove):
+    """Raised for a file that DuckDB cannot read: the text names it, and says what was expected."""
 
 
 def folder_of(collection_id: int) -> Path:
@@ -99,7 +105,8 @@ def outcomes(config_id: int, topics: Sequence[int]) -> Grades:
     by_collection = groupby(cold.order_by("collection").values_list("collection", "pk"), key=itemgetter(0))
     parts = [np.zeros((0, 4), dtype=np.int64)]
     for collection_id, pairs in by_collection:
-        with _duckdb() as duck:
+        files = _folder(collection_id) / FILES
+        with _reading(files) as duck:
             columns = duck.execute(
                 "SELECT topic_id, revision_id, passage_id, CASE WHEN outcome = ? THEN ? "
                 "ELSE coalesce(rating, ?) END AS outcome FROM read_parquet(?) "
@@ -108,7 +115,7 @@ def outcomes(config_id: int, topics: Sequence[int]) -> Grades:
                     str(Outcome.EXTRACTED),
                     ANSWERED,
                     FAILED,
-                    _files(collection_id),
+                    str(files),
                     config_id,
                     [topic for _, topic in pairs],
                 ],
@@ -119,32 +126,24 @@ def outcomes(config_id: int, topics: Sequence[int]) -> Grades:
 
 def graded_wordings(collection_id: int) -> list[tuple[int, int]]:
     """Return (config, wording) of all that has a grade in files."""
-    with _duckdb() as duck:
+    files = _folder(collection_id) / FILES
+    with _reading(files) as duck:
         query = "SELECT DISTINCT config_id, revision_id FROM read_parquet(?)"
-        return duck.execute(query, [_files(collection_id)]).fetchall()
+        return duck.execute(query, [str(files)]).fetchall()
 
 
 def bring_back(collection: Collection) -> int:
     """Insert the grades of the files as rows, with their keys; return how many."""
     columns = ", ".join(f'"{name}"' for name in FIELDS)
+    place = list(FIELDS).index("at")
     inserted = 0
-    with _duckdb() as duck:
-        duck.execute(f"SELECT {columns} FROM read_parquet(?)", [_files(collection.pk)])  # noqa: S608
-        place = list(FIELDS).index("at")
-        while some := duck.fetchmany(ROWS_AT_ONCE):
-            rows = [(*row[:place], row[place].replace(tzinfo=UTC), *row[place + 1 :]) for row in some]
-            inserted += _insert(rows)
+    for file in sorted(_folder(collection.pk).glob(FILES)):
+        with _reading(file) as duck:
+            duck.execute(f"SELECT {columns} FROM read_parquet(?)", [str(file)])  # noqa: S608
+            while some := duck.fetchmany(ROWS_AT_ONCE):
+                rows = [(*row[:place], row[place].replace(tzinfo=UTC), *row[place + 1 :]) for row in some]
+                inserted += insert_back(tuple(FIELDS), rows)
     return inserted
-
-
-def _insert(rows: Sequence[tuple[Any, ...]]) -> int:  # Any: what the database takes
-    table = Grade._meta.db_table
-    if database.is_possible():
-        return database.copy_rows(table, FIELDS, rows)
-    statement = f"INSERT INTO {table} ({', '.join(FIELDS)}) VALUES ({', '.join(['%s'] * len(FIELDS))})"  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.executemany(statement, rows)
-    return len(rows)
 
 
 def _parts(collection: Collection) -> Iterator[tuple[int, list[int]]]:
@@ -171,11 +170,11 @@ def _array(name: str, values: Sequence[Any]) -> NDArray[Any]:  # Any: values of 
     return np.ma.masked_array(numbers, mask=[value is None for value in values])
 
 
-def _files(collection_id: int) -> str:
+def _folder(collection_id: int) -> Path:
     folder = folder_of(collection_id)
     if not folder.is_dir():
         raise CannotMove(f"The files of the grades are not on this machine: {folder}")
-    return str(folder / "*.parquet")
+    return folder
 
 
 @contextmanager
@@ -186,3 +185,17 @@ def _duckdb() -> Iterator[DuckDBPyConnection]:
 
     with duckdb.connect() as duck:
         yield duck
+
+
+@contextmanager
+def _reading(files: Path) -> Iterator[DuckDBPyConnection]:
+    with _duckdb() as duck:
+        import duckdb
+
+        try:
+            yield duck
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+            raise DamagedFile(
+                f"{files}: expected grades as Parquet that cold storage wrote, got: {reason}"
+            ) from error

@@ -24,7 +24,6 @@ from grading import types
 from grading.errors import BadOption, GraderUnavailable
 from grading.graders import GraderSpec
 from grading.graders.backend_options import Value
-from grading.graders.cutting import longest_start
 from grading.graders.exemplars import (
     EXEMPLAR_EVENTS,
     EXEMPLAR_SEED,
@@ -40,6 +39,7 @@ from grading.graders.exemplars import (
     slots_of,
 )
 from grading.prompts.chat import exemplar_block
+from grading.segmentation import longest_start
 from grading.types import MISSING, ItemKind
 from rubricweb.banks.models import Item
 from rubricweb.core.models import copied_uid

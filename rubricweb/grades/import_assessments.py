@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from grading.formats import read_sample
 from grading.formats.assessments import (
     ASSESSMENTS,
     LABEL_KEYS,
@@ -16,9 +17,8 @@ from grading.formats.assessments import (
     read_all,
 )
 from grading.formats.assignments import AssignedAnswer
-from grading.formats.banks import BankItem
 from grading.formats.banks.dragun import DIALECT, answer_id
-from grading.formats.base import read_sample
+from grading.formats.banks.records import BankItem
 from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.models import Bank
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from grading import types
 from grading.formats.assignments import PEOPLE, AssignedAnswer, read_assigned
 from grading.formats.graded_records import GradedPassage
-from grading.formats.ids import text_md5
 from grading.segmentation import PassagesOf
-from grading.types import ItemKind
+from grading.types import ItemKind, text_md5
 from rubricweb.accounts.models import User
 from rubricweb.banks.convert import KeptLine, keep_lines
 from rubricweb.banks.importers import BankImporter

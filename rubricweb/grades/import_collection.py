@@ -13,8 +13,7 @@ from pathlib import Path
 from django.db import reset_queries, transaction
 
 from grading.errors import BadFormat
-from grading.formats import registry
-from grading.formats.base import Content, Format
+from grading.formats import Content, Format, registry
 from grading.formats.events import RATINGS as RATINGS_OF_PEOPLE
 from grading.formats.graded import read_graded
 from grading.formats.graded_records import GradedLine

@@ -16,10 +16,10 @@ from django.conf import settings
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string
 
-from grading.formats.base import Content
+from grading.formats import Content
 from grading.formats.events import RatingEvent, moment
-from grading.formats.ids import item_id, text_md5
 from grading.formats.ratings import PersonRating
+from grading.types import item_id, text_md5
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import audit

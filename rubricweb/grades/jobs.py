@@ -28,7 +28,7 @@ from rubricweb.grades.engine.progress import GRADING
 from rubricweb.grades.missing import after, back_to, missing_context, scope_of
 from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
 from rubricweb.grades.replies import RawReply, raw_replies
-from rubricweb.grades.templatetags.grades import again_of
+from rubricweb.grades.tags import again_of
 from rubricweb.jobs import listing, steering
 from rubricweb.jobs.limits import LimitsForm, change_limits
 from rubricweb.jobs.listing import JobLine, Listing, Stage, TaskListing

@@ -14,9 +14,8 @@ from functools import cached_property, partial
 
 from django.db.models import Q
 
-from grading.formats.ids import text_md5
 from grading.segmentation import PassagesOf, response_passages, sentences_of
-from grading.types import ItemKind, Outcome
+from grading.types import ItemKind, Outcome, text_md5
 from rubricweb.banks.models import Bank, Item, ItemQuerySet
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus import topic_pools

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan, take_rows
 from grading.errors import UnknownMeasure
-from grading.formats.ids import facet_of
-from grading.measures import cover, names, registry
-from grading.measures.base import (
+from grading.measures import (
     CUTOFF,
     MIN_ANSWERS,
     MIN_GRADE,
@@ -30,6 +28,9 @@ from grading.measures.base import (
     Measure,
     Threshold,
     Weighed,
+    cover,
+    names,
+    registry,
 )
 from grading.measures.cover import LabelMode, partial_grade
 from grading.statistics.calibrated_labels import LabelMaps
@@ -37,7 +38,7 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
-from grading.types import MIN_RATING, GradeMatrix, Importance, TrecEval
+from grading.types import MIN_RATING, GradeMatrix, Importance, TrecEval, facet_of
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.corpus.topic_pools import trec_places, trec_rows
 from rubricweb.grades.matrices import TopicGrades

@@ -7,8 +7,10 @@ organizer may choose another. Jobs never change it.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -149,13 +151,22 @@ def _n_graded(bank: Bank) -> Coalesce:
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _cold_counts(collection_id: int, cold_at: datetime) -> Mapping[tuple[int, int], int]:
-    """Return the number of active items with a grade in cold storage, by config and bank."""
+    """Return the number of active items with a grade in cold storage, by config and bank.
+
+    They are counted once for all processes, since nothing changes until the grades are brought back.
+    """
+    file = cold.folder_of(collection_id) / f"counts-{cold_at.timestamp()}.json"
+    with suppress(OSError, ValueError):
+        return {(config_id, bank): number for config_id, bank, number in json.loads(file.read_bytes())}
     items = Item.including_secret.active().filter(bank__collection=collection_id)
     banks: dict[int, list[int]] = {}
     for bank_id, revision_id in items.values_list("bank", "revision"):
         banks.setdefault(revision_id, []).append(bank_id)
     graded = cold.graded_wordings(collection_id)
-    return Counter((config_id, bank) for config_id, wording in graded for bank in banks.get(wording, ()))
+    counts = Counter((config_id, bank) for config_id, wording in graded for bank in banks.get(wording, ()))
+    with suppress(OSError):
+        file.write_text(json.dumps([[*pair, number] for pair, number in counts.items()]), encoding="utf-8")
+    return counts
 
 
 def labellers_of(collection: Collection) -> list[GraderConfig]:

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q
 from numpy.typing import NDArray
 
-from grading.parsing import is_unanswerable
+from grading.parsing.words import is_unanswerable
 from grading.statistics import diagnostics
 from grading.types import (
     CONTRADICTS,

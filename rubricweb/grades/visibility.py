@@ -277,13 +277,19 @@ def what_reader_may_see(collection: Collection) -> list[object]:
     """
     now = reader()
     role = roles.role_in(now.user, collection.pk) if now.user is not None else None
+    return [role, now.sees_everything, sees_secrets(collection.pk), *what_reader_lacks(collection)]
+
+
+def what_reader_lacks(collection: Collection) -> list[object]:
+    """Return the names and cells that are hidden from the reader, as JSON.
+
+    Boards of readers of whom it is equal are equal: secret items count for everybody.
+    """
     hidden = [
         (topic, sorted(cells.ratings), sorted(cells.graders))
         for topic, cells in sorted(without_ratings(collection.pk).items())
     ]
-    names = pseudonyms.shown_names(collection.pk, (NO_RUN,))
-    secrets = sees_secrets(collection.pk)
-    return [role, now.sees_everything, secrets, names, hidden, collection.blind_sums]
+    return [pseudonyms.shown_names(collection.pk, (NO_RUN,)), hidden, collection.blind_sums]
 
 
 def hidden_count(collection_id: int) -> int:

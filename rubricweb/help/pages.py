@@ -10,10 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from django import template
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template import Context
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
@@ -192,22 +194,10 @@ def _target(href: str, name: str) -> str:
     return address_of(page) + (f"#{parts.fragment}" if parts.fragment else "")
 
 
-def _table_open(*_: object) -> str:
-    return '<div class="table-frame" tabindex="0" role="group" aria-label="Table"><table class="table">'
-
-
-def _table_close(*_: object) -> str:
-    return "</table></div>"
-
-
-def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    markdown.add_render_rule("table_open", _table_open)
-    markdown.add_render_rule("table_close", _table_close)
-    return markdown
-
-
-_MARKDOWN = _markdown()
+_TABLE = '<div class="table-frame" tabindex="0" role="group" aria-label="Table"><table class="table">'
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_MARKDOWN.add_render_rule("table_open", lambda *_: _TABLE)
+_MARKDOWN.add_render_rule("table_close", lambda *_: "</table></div>")
 
 
 def page_names() -> list[str]:
@@ -299,3 +289,12 @@ def _page(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404("The help has no such page.")
     context = {"page": shown_page, "contents": table_of_contents()}
     return render(request, "help/page.html", context)
+
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def help_url(context: Context) -> str:
+    match = getattr(context.get("request"), "resolver_match", None)
+    return help_for(match.view_name if match else "")

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grading.formats import registry
+from grading.formats import Content, Format, registry
 from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, read_assignment_file
-from grading.formats.base import Content, Format
 from grading.formats.judge_qrels import QRELS, read_judge
 from grading.segmentation import PassagesOf
 from rubricweb.corpus.import_judgments import SeveralJudgments

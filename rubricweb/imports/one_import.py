@@ -9,8 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from grading.formats.ids import is_one_word
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, is_one_word
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.import_judgments import SeveralJudgments
@@ -18,8 +17,7 @@ from rubricweb.corpus.import_runs import TAG_LIMIT
 from rubricweb.corpus.models import Response
 from rubricweb.grades.import_collection import DEFAULT_BANK
 from rubricweb.grades.import_grades import NAME_LIMIT
-from rubricweb.imports import access, actions, contents, queries, undo
-from rubricweb.imports.contents import ImportOptions
+from rubricweb.imports import actions, contents, queries, undo
 from rubricweb.imports.models import Import
 from rubricweb.imports.upload import UploadForm, add_and_check, upload_form
 
@@ -113,21 +111,21 @@ class OptionsForm(forms.Form):
         Bank(name=name).clean_fields(exclude=["collection"])
         return name
 
-    def options(self) -> ImportOptions:
-        return ImportOptions(**self.cleaned_data)
+    def options(self) -> contents.ImportOptions:
+        return contents.ImportOptions(**self.cleaned_data)
 
 
 @require_safe
 def one_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Show an import in any state: files, counts, options, progress or result; live while a worker has it."""
-    batch = access.import_for(request.user, slug, import_id)
+    batch = queries.import_for(request.user, slug, import_id)
     return page_or_part(request, PAGE, _context(batch), part="import")
 
 
 @require_POST
 def add(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Add more files to an import that is not made yet."""
-    batch = access.import_for(request.user, slug, import_id)
+    batch = queries.import_for(request.user, slug, import_id)
     form = upload_form(request)
     if not form.is_valid():
         return form_response(request, PAGE, _context(batch) | {"form": form, "upload": form}, part="import")
@@ -139,7 +137,7 @@ def add(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
 @require_POST
 def check(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Check again, with the options sent."""
-    batch = access.import_for(request.user, slug, import_id)
+    batch = queries.import_for(request.user, slug, import_id)
     form = OptionsForm(request.POST)
     if not form.is_valid():
         return _refused_options(request, batch, form)
@@ -150,7 +148,7 @@ def check(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
 @require_POST
 def start(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Import what was checked; other options than those of the check are checked first."""
-    batch = access.import_for(request.user, slug, import_id)
+    batch = queries.import_for(request.user, slug, import_id)
     form = OptionsForm(request.POST)
     if not form.is_valid():
         return _refused_options(request, batch, form)
@@ -166,7 +164,7 @@ def start(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
 
 @require_POST
 def discard(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
-    batch = access.import_for(request.user, slug, import_id)
+    batch = queries.import_for(request.user, slug, import_id)
     if not _may_change(request, batch):
         return redirect(batch)
     actions.discard(batch)
@@ -177,7 +175,7 @@ def discard(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
 @require_POST
 def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Remove what the import added, if nothing was built on it; a worker removes much."""
-    batch = access.import_for(request.user, slug, import_id)
+    batch = queries.import_for(request.user, slug, import_id)
     if undo.is_large(batch) and not undo.why_not(batch):
         actions.start_undo(batch, by=request.user)
         return redirect(batch)
@@ -196,7 +194,7 @@ def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse
 @require_POST
 def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpResponse:
     """Leave a file out, take it in again, or name its format or its author."""
-    row = access.file_for(request.user, slug, import_id, file_id)
+    row = queries.file_for(request.user, slug, import_id, file_id)
     deed, named = request.POST.get("deed"), request.POST.get("format", "")
     if not row.is_kept or not _may_change(request, row.batch):
         return redirect(row.batch)
@@ -215,7 +213,7 @@ def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpR
 @require_POST
 def leave_out_refused(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Leave out every file that keeps the others from being imported."""
-    batch = access.import_for(request.user, slug, import_id)
+    batch = queries.import_for(request.user, slug, import_id)
     refused = queries.batch_of(batch).refused_files
     if _may_change(request, batch) and refused:
         actions.leave_out_all(batch, refused)

@@ -6,13 +6,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grading.formats import registry
+from django import template
+from django.shortcuts import get_object_or_404
+
+from grading.formats import Content, registry
 from grading.formats.assessments import ASSESSMENTS
 from grading.formats.assignments import ASSIGNED, GRADED_RUBRIC, PEOPLE
-from grading.formats.base import Content
 from grading.formats.judge_qrels import QRELS
 from grading.formats.nugget_grades import NUGGET_GRADES
 from grading.formats.support_labels import JUDGED_PLACES, LABELLED_ANSWERS
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.import_base import label_of, rows_in_words
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards
@@ -20,6 +25,20 @@ from rubricweb.grades.import_collection import NUGGET_GRADER
 from rubricweb.grades.import_ratings import NO_AUTHOR
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
+
+
+def import_for(user: User, slug: str, import_id: int) -> Import:
+    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
+    batch: Import = get_object_or_404(collection.imports.select_related("collection", "by"), pk=import_id)
+    return batch
+
+
+def file_for(user: User, slug: str, import_id: int, file_id: int) -> ImportFile:
+    batch = import_for(user, slug, import_id)
+    file: ImportFile = get_object_or_404(batch.files, pk=file_id)
+    file.batch = batch
+    return file
+
 
 SHOWN_IMPORTS = 100
 AUTHORLESS = "whose?"
@@ -255,3 +274,7 @@ def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:
 
 def _base(file: ImportFile) -> str:
     return file.name.rpartition("/")[2]
+
+
+register = template.Library()
+register.filter("import_summary", summary)

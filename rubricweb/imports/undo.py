@@ -38,10 +38,8 @@ from rubricweb.grades import store
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.import_ratings import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp, ReplyBlock
-from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
-from rubricweb.jobs.leases import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +75,13 @@ Ranges = dict[str, tuple[int, int, int]]
 
 AT_ONCE = 20_000
 """Rows that are removed while somebody waits for the page."""
+
+
+def note_progress(lease: leases.Lease[Import], doing: str, *, done: int) -> None:
+    """Tell people what the worker is at, outside of the import's transaction. Raises LeaseLost."""
+    if not lease.held().update(doing=doing, done=done):
+        raise leases.LeaseLost
+    events.publish(lease.work.collection.channel, "progress")
 
 
 class CannotUndo(Exception):
@@ -153,7 +158,7 @@ def undo_import(batch: Import, *, by: User | None, then: Callable[[], object] = 
     return batch
 
 
-def undo_by_worker(lease: Lease[Import]) -> None:
+def undo_by_worker(lease: leases.Lease[Import]) -> None:
     """Undo a large import. Where something was built on it since it was asked for, the import stays."""
     batch, ended_at = lease.work, lease.work.ended_at
     end = partial(leases.finish, lease, doing="", step=Import.Step.WRITE)

@@ -25,7 +25,7 @@ from grading.graders.replies import NoReply, of_text
 from rubricweb.core import audit, events
 from rubricweb.core.formatting import counted
 from rubricweb.core.servers import model_server
-from rubricweb.jobs import counters, leases, queue, worker_state
+from rubricweb.jobs import leases, probes, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping, kind_of_job
 from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.models import AskingChunk, Chunk, Job, LimitedJob
@@ -205,7 +205,7 @@ class LimitedModel:
             dollars=F("dollars") + (spent - reserved),
         )
         if raw:
-            counters.note_tokens(self._name, read, written, spent)
+            probes.note_tokens(self._name, read, written, spent)
 
     def _cost(self, read: float, written: float) -> float:
         return cost(self._backend, self._name, read, written) or 0.0

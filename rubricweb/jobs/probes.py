@@ -7,8 +7,9 @@ process by its bare address.
 from __future__ import annotations
 
 import hmac
+import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from rubricweb.core import telemetry
-from rubricweb.core.bundles import FOLDER
 from rubricweb.core.middleware import Answer
-from rubricweb.jobs import counters, kinds, queue, worker_state
+from rubricweb.core.static_files import FOLDER
+from rubricweb.jobs import kinds, queue, worker_state
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import LeasedWork
 
@@ -43,6 +44,15 @@ State = LeasedWork.State
 BASE = f"{FOLDER}base.css"
 """Style sheet of every page."""
 WORK = CollectorRegistry()
+CALLS = "rubricweb:calls"
+"""Redis hash of what graders and models did since it began, by a JSON list of the counter and its labels."""
+COUNTERS = {
+    "cells": ("Pairs that a grader was given, failed ones included.", ("grader",)),
+    "failed_cells": ("Pairs that a grader failed on, by the class of the error.", ("grader", "error")),
+    "tokens": ("Tokens that a model read or wrote, estimated.", ("model", "direction")),
+    "dollars": ("Money that calls of a model cost, estimated.", ("model",)),
+}
+"""Tokens are estimated from characters, money from RUBRIC_PRICES: a model without a price costs 0."""
 
 
 def count_attempt(lease: Lease[Any], seconds: float) -> None:
@@ -62,6 +72,30 @@ def count_attempt(lease: Lease[Any], seconds: float) -> None:
             pipeline.execute()
     except redis.RedisError as error:
         logger.debug("an attempt was not counted: %s", error)
+
+
+def note_graded(grader: str, errors: Mapping[str, int]) -> None:
+    """Count pairs of a grader by the class of their error, which is empty for a grade."""
+    counts: dict[tuple[str, ...], float] = {("cells", grader): sum(errors.values())}
+    counts |= {("failed_cells", grader, error): count for error, count in errors.items() if error}
+    _note(counts)
+
+
+def note_tokens(model: str, read: float, written: float, dollars: float | None) -> None:
+    """Count what calls of a model took; `dollars` is None where no price is known."""
+    counts: dict[tuple[str, ...], float] = {("dollars", model): dollars or 0.0}
+    counts |= {("tokens", model, "read"): round(read), ("tokens", model, "written"): round(written)}
+    _note(counts)
+
+
+def _note(counts: Mapping[tuple[str, ...], float]) -> None:
+    try:
+        with queue.connection() as client, client.pipeline() as pipeline:
+            for key, count in counts.items():
+                pipeline.hincrbyfloat(CALLS, json.dumps(key), count)
+            pipeline.execute()
+    except redis.RedisError as error:
+        logger.debug("calls were not counted: %s", error)
 
 
 class WorkCollector(Collector):
@@ -108,7 +142,7 @@ def _queues() -> Iterator[Metric]:
     yield lengths
     yield _ages()
     yield from _attempts()
-    yield from counters.metrics()
+    yield from _calls()
 
 
 def _ages() -> Metric:
@@ -142,6 +176,20 @@ def _attempts() -> Iterator[Metric]:
         kind, outcome, counted = key.decode().split(":")
         families[counted].add_metric([kind, outcome], float(value))
     return iter(families.values())
+
+
+def _calls() -> Iterator[Metric]:
+    """Yield what graders and models did since Redis started. Raises redis.RedisError."""
+    families = {
+        name: CounterMetricFamily(f"rubricweb_{name}", description, labels=labels)
+        for name, (description, labels) in COUNTERS.items()
+    }
+    with queue.connection() as client:
+        counts = client.hgetall(CALLS)
+    for key, value in sorted(counts.items()):
+        name, *labels = json.loads(key)
+        families[name].add_metric(labels, float(value))
+    yield from families.values()
 
 
 def _gauge(name: str, documentation: str, value: float) -> Metric:

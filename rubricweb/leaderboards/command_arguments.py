@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from grading.formats.tables import tex_lines, text_lines
-from grading.measures import registry
-from grading.measures.base import CUTOFF, MIN_ANSWERS
+from grading.measures import CUTOFF, MIN_ANSWERS, registry
 from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval

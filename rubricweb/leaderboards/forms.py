@@ -12,8 +12,7 @@ from django.forms import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from grading.measures import registry
-from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
+from grading.measures import CUTOFF, MIN_ANSWERS, MIN_GRADE, registry
 from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice

@@ -21,7 +21,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest
-from rubricweb.core.templatetags.core import percent
+from rubricweb.core.tags import percent
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards import actions

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from django import template
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login as sign_in
 from django.contrib.auth.decorators import login_not_required
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.shortcuts import redirect, render, resolve_url
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -23,7 +26,7 @@ from rubricweb.accounts.models import Invitation, User
 from rubricweb.core import audit, errors
 from rubricweb.core.http import HtmxRequest
 from rubricweb.sso import actions
-from rubricweb.sso.middleware import is_waiting
+from rubricweb.sso.factors import CodeForm, has_factor, is_waiting, next_address
 from rubricweb.sso.provider import (
     BROKEN,
     Arrived,
@@ -50,14 +53,6 @@ class LinkAccountForm(CloseForm):
     def __init__(self, person: User, posted: QueryDict | None = None) -> None:
         super().__init__(person, posted)
         self.auto_id = "link-%s"
-
-
-def next_address(request: HttpRequest, address: str) -> str:
-    """Return an address of this site, or that of the first page."""
-    is_ours = url_has_allowed_host_and_scheme(
-        address, {request.get_host()}, require_https=request.is_secure()
-    )
-    return address if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
 @login_not_required
@@ -220,3 +215,23 @@ def unlink(request: HtmxRequest) -> HttpResponse:
             request, "You have no password to sign in with. Set one first, by Forgot your password?"
         )
     return to_section(SECTION)
+
+
+register = template.Library()
+"""For the page of an account, which is of a room below."""
+
+
+@register.simple_tag
+def sign_in_ways(user: User) -> dict[str, Any]:
+    """Return the provider's name with its form, and the state of the second factor with its form."""
+    recovery = Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).first()
+    linked = SocialAccount.objects.filter(user=user, provider=settings.SSO.provider_id)
+    return {
+        "organization": settings.SSO.organization,
+        "is_linked": linked.exists(),
+        "link": LinkAccountForm(user),
+        "has_factors": settings.SSO.has_factors,
+        "has_factor": has_factor(user),
+        "codes_left": len(RecoveryCodes(recovery).get_unused_codes()) if recovery else 0,
+        "factor": CodeForm(),
+    }

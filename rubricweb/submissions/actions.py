@@ -1,4 +1,7 @@
-"""Organizers call for submissions and let late ones in; teams send runs in and withdraw them."""
+"""Organizers call for submissions and let late ones in; teams send runs in and withdraw them.
+
+Small files are checked by the request, others by a worker.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from django.utils import timezone
 from grading.submissions import Rules, rules_as_json
 from rubricweb.accounts.actions import same_team, team_names
 from rubricweb.accounts.models import User
-from rubricweb.core import audit
+from rubricweb.core import audit, events
 from rubricweb.corpus import actions as run_actions
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.jobs import queue, worker
+from rubricweb.jobs import kinds, leases, queue, worker
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
 from rubricweb.webhooks import actions as webhooks
@@ -309,3 +312,31 @@ def _record(verb: str, submission: Submission, *, by: User | None, reason: str =
     detail = f"{submission.team} for {submission.call.task}: {submission.name} at {at}"
     detail = f"{detail}: {reason}" if reason else detail
     audit.record(verb, submission, by=by, detail=detail, collection=submission.call.collection)
+
+
+class SubmissionKind(kinds.TaskKind[Submission]):
+    name = "submission"
+    collection = "call.collection_id"
+    model = Submission
+    related = ("call__collection", "by")
+    is_retried = True
+
+    def run(self, lease: leases.Lease[Submission]) -> None:
+        """Check the file; what the rules refuse is a result, other errors are tried again."""
+        from rubricweb.submissions import checking  # readers, rules and imports: for workers only
+
+        if not lease.work.has_file:
+            raise kinds.CannotRun(
+                "The submitted file is not on the worker's machine: "
+                "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."
+            )
+        checking.check(lease)
+
+    def need(self, work: Submission) -> kinds.Need:
+        return kinds.Need("submitted files", "the check of a submitted file")
+
+    def label(self, work: Submission) -> str:
+        return f"submission {work.pk}"
+
+    def changed(self, work: Submission) -> None:
+        events.publish_on_commit(work.call.collection.channel, "runs")

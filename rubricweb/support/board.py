@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import undefined_last
 from grading.statistics.mean_intervals import mean_intervals
-from grading.support import JudgedCitations
-from grading.support.scores import UNKNOWN, SupportRule, SupportScore, support_score
+from grading.support import UNKNOWN, JudgedCitations, SupportRule, SupportScore, support_score
 from rubricweb.core.formatting import counted, rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice, run_names

@@ -13,8 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.statistics.cover_sample import METHOD, MIN_UNITS
-from grading.support import LONGEST_REPLY, JudgedCitations, again_id
-from grading.support.scores import SupportRule
+from grading.support import LONGEST_REPLY, JudgedCitations, SupportRule, again_id
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.core.formatting import counted

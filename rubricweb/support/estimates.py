@@ -22,8 +22,15 @@ from grading.statistics.cover_sample import (
     linear_estimate,
     size_for,
 )
-from grading.support import JudgedCitations, Support, is_label
-from grading.support.scores import UNKNOWN, SupportRule, denominators, support_score
+from grading.support import (
+    UNKNOWN,
+    JudgedCitations,
+    Support,
+    SupportRule,
+    denominators,
+    is_label,
+    support_score,
+)
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import run_names

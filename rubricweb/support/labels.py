@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from grading.formats.ids import text_md5
 from grading.support import JudgedCitations, Support, knows_contradiction, majority
-from grading.types import FAILED, MISSING, Sentence
+from grading.types import FAILED, MISSING, Sentence, text_md5
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.grades.matrices import StampedCache

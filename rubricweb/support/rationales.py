@@ -16,12 +16,11 @@ from itertools import islice
 from django.db.models import Q
 from django.db.models.functions import Length
 
-from grading.formats.ids import text_md5
 from grading.statistics.calibration import Estimate
 from grading.statistics.mean_intervals import wilson
 from grading.support import Support
 from grading.support.claims import BY_LABELS, RationaleClaim, RationaleOutcome, claims, outcome_of
-from grading.types import FAILED, Outcome, Purpose
+from grading.types import FAILED, Outcome, Purpose, text_md5
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp

@@ -13,8 +13,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from grading.systems import key_facts
-from grading.systems.base import CitedSentence, SystemStep
+from grading.systems import CitedSentence, SystemStep, key_facts
 from grading.systems.pipeline import Made
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -24,9 +23,7 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.limits import LimitsForm
 from rubricweb.jobs.models import Chunk
 from rubricweb.systems import actions, models
-from rubricweb.systems.kind import price
 from rubricweb.systems.make import MAKE, page
-from rubricweb.systems.models import SystemChunk, SystemJob
 
 STEPS_A_PAGE = 20
 SHOWN_RANKS = 20
@@ -112,7 +109,7 @@ class TopicSteps:
     """Ids of the passages that the answer was made from."""
 
 
-def topic_rows(job: SystemJob) -> list[TopicProgress]:
+def topic_rows(job: models.SystemJob) -> list[TopicProgress]:
     chunks = job.chunks.select_related("topic").order_by("topic__position")
     return [_topic_row(chunk) for chunk in chunks]
 
@@ -144,7 +141,7 @@ def facts_of(steps: Iterable[SystemStep]) -> list[FactRow]:
     return list(facts.values())
 
 
-def _topic_row(chunk: SystemChunk) -> TopicProgress:
+def _topic_row(chunk: models.SystemChunk) -> TopicProgress:
     result = chunk.result or {}
     sentences = result.get("sentences")
     cited = {place for _, places in sentences or () for place in places}
@@ -183,11 +180,13 @@ def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple
     )
 
 
-def job_for(user: User, slug: str, run_id: int, *, needed: roles.Role = roles.TO_SEE_RUNS) -> SystemJob:
+def job_for(
+    user: User, slug: str, run_id: int, *, needed: roles.Role = roles.TO_SEE_RUNS
+) -> models.SystemJob:
     """Return how the run was made; 404 for a run that came from elsewhere."""
     collection = collection_for(user, slug, needed=needed)
     jobs = collection.system_jobs.select_related("collection", "run", "by")
-    job: SystemJob = get_object_or_404(jobs, run=run_id)
+    job: models.SystemJob = get_object_or_404(jobs, run=run_id)
     return job
 
 
@@ -219,10 +218,10 @@ def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
 
 
-def _context(request: HtmxRequest, job: SystemJob) -> dict[str, Any]:
+def _context(request: HtmxRequest, job: models.SystemJob) -> dict[str, Any]:
     may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
     has_limits = may_organize and job.system.needs_model and not job.has_ended
-    expected = price(job.collection, job.system, job.total).of_model
+    expected = actions.price(job.collection, job.system, job.total).of_model
     context = page(job.collection, may_organize=may_organize)
     return context | {
         "row": next(row for row in context["rows"] if row.job == job),

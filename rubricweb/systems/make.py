@@ -13,7 +13,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from grading.systems.base import MAX_WORDS
+from grading.systems import MAX_WORDS
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, Answering, SystemSpec
 from grading.systems.reranking import STRIDE, WINDOW, rating_prompts
 from grading.systems.retrieval import DEPTH
@@ -27,7 +27,6 @@ from rubricweb.grades.engine import monitor
 from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.progress import Progress, progress_of
 from rubricweb.systems import actions, retrieval
-from rubricweb.systems.kind import price
 from rubricweb.systems.models import SystemJob
 
 MAKE = "systems/make.html"
@@ -372,7 +371,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     context["form"] = form
     if not (form.is_bound and form.is_valid()):
         return form_response(request, MAKE, context)
-    expected = price(
+    expected = actions.price(
         collection, form.spec, len(form.chosen_topics), workers=monitor.workers().able(form.spec.backend)
     )
     limits = LimitsForm(expected.of_model, request.POST if request.method == "POST" else None)

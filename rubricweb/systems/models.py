@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from grading.systems.base import Answer, CitedSentence, Source, SystemStep
+from grading.systems import Answer, CitedSentence, Source, SystemStep
 from grading.systems.pipeline import Answering, Made, SystemSpec
 from grading.types import Ranking
 from rubricweb.corpus.models import Collection, Run, Topic

@@ -14,14 +14,12 @@ from typing import Any
 from django.conf import settings
 
 from grading.errors import BadFormat
-from grading.formats.ids import text_md5
 from grading.formats.passages import PassageEntry, candidates_of, counting_unread, read_passages, segmented
 from grading.near_duplicates import find_near_duplicates, representative
-from grading.systems import retrieval
-from grading.systems.base import Source
+from grading.systems import Source, retrieval
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import Corpus, PassageIndex, indexed, reciprocal_rank_fusion
-from grading.types import Ranking
+from grading.types import Ranking, text_md5
 from grading.types import Topic as Query
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic

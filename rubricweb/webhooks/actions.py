@@ -1,8 +1,7 @@
-"""Organizers add, change and remove webhooks; events become messages in the transaction of what they tell.
+"""Organizers add, change and remove webhooks; events become messages, which workers deliver.
 
-The outbox of events, which are written in the transaction of what they tell.
-
-What is rolled back is never sent, and what is committed is sent even if the process dies the moment after.
+A message is written in the transaction of what it tells:
+what is rolled back is never sent, and what is committed is sent even if the process dies the moment after.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 from django.urls import reverse_lazy
 from django.utils import timezone
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import queue
+from rubricweb.jobs import kinds, leases, queue
 from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message, new_secret
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
     from rubricweb.jobs.models import Job
-
 
 EARLIER_SECRET_VALID = dt.timedelta(days=1)
 MOST = 20
@@ -225,3 +224,31 @@ def job_ended(
 def api_address(name: str, *arguments: object) -> StrPromise:
     """Return the path of a resource of the API, which is a room above; it is looked up when it is read."""
     return reverse_lazy(f"api:{name}", args=arguments)
+
+
+class Deliveries(kinds.Kind[Delivery]):
+    """A worker that is lost while it sends has another send the same message with the same `webhook-id`."""
+
+    name = "webhook"
+    collection = "endpoint.collection_id"
+    model = Delivery
+    related = ("endpoint__collection", "message")
+    is_retried = True
+    is_timed = True
+
+    def run(self, lease: leases.Lease[Delivery]) -> None:
+        from rubricweb.webhooks import deliveries  # httpx: commands and web processes start without it
+
+        deliveries.deliver(lease)
+
+    def claimable(self) -> QuerySet[Delivery]:
+        """Return what is due, to live endpoints that do not rest."""
+        is_awake = Q(rests_until=None) | Q(rests_until__lte=Now())
+        awake = Endpoint.objects.live().filter(is_awake, pk=OuterRef("endpoint"))
+        return Delivery.objects.filter(Exists(awake), not_before__lte=Now())
+
+    def label(self, work: Delivery) -> str:
+        return f"webhook message {work.message.uid}"
+
+    def on_ended(self, work: Delivery, *, error: str) -> None:
+        Delivery.objects.filter(pk=work.pk).update(error=error, ended_at=Now())

@@ -12,15 +12,34 @@ from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db.models import Count, Max, Prefetch, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
 from rubricweb.core.http import Context, HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.webhooks import access, actions, deliveries, sending
+from rubricweb.webhooks import actions, deliveries, sending
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, DeliveryAttempt, Endpoint
+
+
+def webhook_for(user: User, slug: str, webhook_id: int) -> Endpoint:
+    """Return a webhook of the collection. Outsiders get 404, and those who do not organize it 403."""
+    collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
+    endpoint: Endpoint = get_object_or_404(
+        collection.webhooks.with_right().select_related("by"), pk=webhook_id
+    )
+    endpoint.collection = collection
+    return endpoint
+
+
+def delivery_for(user: User, slug: str, webhook_id: int, delivery_id: int) -> Delivery:
+    endpoint = webhook_for(user, slug, webhook_id)
+    row: Delivery = get_object_or_404(endpoint.deliveries.select_related("message"), pk=delivery_id)
+    row.endpoint = endpoint
+    return row
+
 
 LISTED = 50
 """Deliveries on a page of the log."""
@@ -109,7 +128,7 @@ def webhooks(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
     """Show the list, with one webhook and its log open below its row; POST changes it."""
-    endpoint = access.webhook_for(request.user, slug, webhook_id)
+    endpoint = webhook_for(request.user, slug, webhook_id)
     form = WebhookForm.of(endpoint, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         actions.change_webhook(endpoint, form.chosen, by=request.user)
@@ -121,7 +140,7 @@ def webhook(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
 @require_safe
 def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int) -> HttpResponse:
     """Show the log with one message open below its row: its body, and each attempt to deliver it."""
-    row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
+    row = delivery_for(request.user, slug, webhook_id, delivery_id)
     context = _opened(request, row.endpoint, WebhookForm.of(row.endpoint))
     rows = row.log.order_by("-pk")
     context |= {
@@ -135,7 +154,7 @@ def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int)
 @require_POST
 def secret(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
     """Replace the secret, and show the new one this once."""
-    endpoint = access.webhook_for(request.user, slug, webhook_id)
+    endpoint = webhook_for(request.user, slug, webhook_id)
     actions.rotate_secret(endpoint, by=request.user)
     opened = _opened(request, endpoint, WebhookForm.of(endpoint))
     return _with_secret(request, endpoint.collection, endpoint.secret, opened)
@@ -192,7 +211,7 @@ def _page(request: HtmxRequest, collection: Collection, context: Context) -> Htt
 @require_POST
 def remove(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
     """Delete the webhook with its log."""
-    endpoint = access.webhook_for(request.user, slug, webhook_id)
+    endpoint = webhook_for(request.user, slug, webhook_id)
     actions.remove_webhook(endpoint, by=request.user)
     messages.success(request, "The webhook is removed.")
     return redirect("webhooks:webhooks", slug)
@@ -201,7 +220,7 @@ def remove(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
 @require_POST
 def act(request: HtmxRequest, slug: str, webhook_id: int, act: str) -> HttpResponse:
     """Send a test, or turn the webhook on or off."""
-    endpoint = access.webhook_for(request.user, slug, webhook_id)
+    endpoint = webhook_for(request.user, slug, webhook_id)
     if act not in ACTS:
         raise Http404(f"Use one of {', '.join(ACTS)}.")
     do, done = ACTS[act]
@@ -216,7 +235,7 @@ def act(request: HtmxRequest, slug: str, webhook_id: int, act: str) -> HttpRespo
 
 @require_POST
 def replay_failed(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
-    endpoint = access.webhook_for(request.user, slug, webhook_id)
+    endpoint = webhook_for(request.user, slug, webhook_id)
     form = ReplayForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Give a date and a time.")
@@ -228,7 +247,7 @@ def replay_failed(request: HtmxRequest, slug: str, webhook_id: int) -> HttpRespo
 
 @require_POST
 def replay(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int) -> HttpResponse:
-    row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
+    row = delivery_for(request.user, slug, webhook_id, delivery_id)
     _say_replayed(request, lambda: actions.replay(row, by=request.user))
     return redirect("webhooks:delivery", slug, webhook_id, delivery_id)
 

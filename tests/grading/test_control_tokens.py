@@ -13,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grading import prompts
-from grading.generation import drafting
+from grading import generation, prompts
 from grading.prompts.chat import WELL_KNOWN, PromptMarks, chat_prompts, fill, marks_of
 from grading.types import CellToGrade, Item, ItemKind, Passage, Topic
 
@@ -77,7 +76,7 @@ def test_chats_break_the_marks_in_every_text(package: str) -> None:
 
 def test_drafting_prompts_break_the_marks_in_every_text() -> None:
     names = ("query_text", "query_title", "query_subtopic", "nuggets", "count")
-    for prompt in drafting.drafting_prompts():
+    for prompt in generation.drafting_prompts():
         assert not WELL_KNOWN.are_in(prompt.render(dict.fromkeys(names, HOSTILE)))
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from grading import prompts
 from grading.errors import ParseFailure
-from grading.parsing import Parsed
-from grading.types import CellToGrade, Item, ItemKind, Outcome, Passage, Purpose, Topic
+from grading.types import CellToGrade, Item, ItemKind, Outcome, Parsed, Passage, Purpose, Topic
 
 TOPIC = Topic("940547", "when did rock n roll begin?")
 PAIR = CellToGrade(Item("direct", ItemKind.DIRECT, TOPIC.text), Passage("p1", "In the 1950s. {query}"), TOPIC)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from grading import generation
 from grading.errors import ParseFailure, UnknownPrompt
-from grading.generation import DraftTask, draft, near_duplicates, nearest, parse_drafts, weigh
-from grading.generation.drafting import parse_importances, repeats
+from grading.generation import DraftTask, draft, parse_drafts, parse_importances, repeats, weigh
+from grading.generation.similarity import near_duplicates, nearest
 from grading.types import Importance, ItemKind, Topic
 
 TOPIC = Topic("940547", "when did rock n roll begin?")

@@ -4,9 +4,8 @@ import pytest
 
 from grading import prompts
 from grading.errors import BadPrompt
-from grading.graders.cutting import longest_seen
 from grading.graders.openai_compatible import _shorter
-from grading.in_context import INSTRUCTION, InContext, parts_of, prompt_in_context, seen_of
+from grading.in_context import INSTRUCTION, InContext, longest_seen, parts_of, prompt_in_context, seen_of
 from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Topic
 
 RATING = "QuestionSelfRatedUnanswerablePromptWithChoices"

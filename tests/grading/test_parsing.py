@@ -12,15 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grading.errors import ParseFailure
-from grading.parsing import (
-    ParsedRating,
-    is_unanswerable,
-    parse_final_score,
-    parse_label,
-    parse_rating,
-    parse_yes_no,
-)
-from grading.types import Outcome
+from grading.parsing import parse_final_score, parse_label, parse_rating, parse_yes_no
+from grading.parsing.words import is_unanswerable
+from grading.types import Outcome, ParsedRating
 
 REPLIES = [
     json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text("utf-8").splitlines()

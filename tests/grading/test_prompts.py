@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from grading import generation, prompts
 from grading.errors import ParseFailure, UnknownPrompt
-from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt
-from grading.types import CellToGrade, Item, ItemKind, Outcome, Passage, Purpose, Topic
+from grading.types import CellToGrade, Item, ItemKind, Outcome, Parsed, Passage, Purpose, Topic
 
 QUESTION = Item("q1/aa", ItemKind.QUESTION, "Who wrote {context} and {question}?")
 NUGGET = Item("q1/bb", ItemKind.NUGGET, "Bill Haley")

@@ -13,9 +13,19 @@ from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPl
 from grading.graders import BACKENDS, GraderSpec, build
 from grading.graders.backend_options import refuse_unknown
 from grading.graders.base import misfit, result_without_model
-from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt, as_options, covering_from, from_options, from_template
-from grading.types import CellToGrade, Grade, GradeFailure, Item, ItemKind, Outcome, Passage, Purpose, Topic
+from grading.types import (
+    CellToGrade,
+    Grade,
+    GradeFailure,
+    Item,
+    ItemKind,
+    Outcome,
+    Parsed,
+    Passage,
+    Purpose,
+    Topic,
+)
 
 QUESTION, NUGGET, DIRECT = ItemKind.QUESTION, ItemKind.NUGGET, ItemKind.DIRECT
 TEXT = "How well does the text answer the question, from 0 to 3?\n{question}\n{context}\nRating:"

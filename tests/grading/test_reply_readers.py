@@ -16,12 +16,11 @@ pytest.importorskip("openai")
 
 from grading import support
 from grading.errors import ParseFailure
-from grading.generation import DraftTask, draft, weigh
-from grading.generation.drafting import TextModel
+from grading.generation import DraftTask, TextModel, draft, weigh
 from grading.generation.models import text_model
 from grading.graders import Connection, GraderSpec, build, openai_client
 from grading.graders.replies import NoReply
-from grading.systems.base import Source
+from grading.systems import Source
 from grading.systems.extractive import Prompted, Ragnarok
 from grading.systems.key_facts import Rifer
 from grading.systems.reranking import ListwiseReranker, PointwiseReranker, rating_prompts
@@ -205,13 +204,13 @@ def test_every_model_that_writes_passes_the_gate() -> None:
         and any(isinstance(each, ast.FunctionDef) and each.name == "complete" for each in node.body)
     }
     assert found == {
-        "grading/generation/drafting.py:TextModel",
+        "grading/generation/__init__.py:TextModel",
         "grading/generation/models.py:CausalText",
         "grading/generation/models.py:Seq2SeqText",
         "grading/generation/models.py:ServerText",
         "grading/systems/pipeline.py:_NoModel",
         "rubricweb/autojudge/model.py:Writer",
-        "rubricweb/banks/kind.py:Remembering",
+        "rubricweb/banks/draft_jobs.py:Remembering",
         "rubricweb/jobs/limits.py:KeptReplies",
         "rubricweb/jobs/limits.py:LimitedModel",
     }

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grading.formats.ids import text_md5
 from grading.segmentation import MAX_TOKENS, PassagesOf, count_tokens, response_passages
+from grading.types import text_md5
 
 
 def texts(sentences: list[str], passages_of: str) -> list[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from grading.graders import Backend
-from grading.measures.base import ItemMeasure
+from grading.measures import ItemMeasure
 from grading.prompts import Prompt
 from grading.types import Grade, ItemKind, Outcome, Purpose
 

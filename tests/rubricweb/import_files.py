@@ -11,7 +11,7 @@ from typing import Any
 from django.apps import apps
 from django.core.management import call_command
 
-from grading.formats.ids import item_id
+from grading.types import item_id
 
 LLM = "google/flan-t5-large"
 RATING_PROMPT = "QuestionSelfRatedUnanswerablePromptWithChoices"

@@ -35,8 +35,7 @@ from grading.formats.banks.records import (
     text_of,
     words_of,
 )
-from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 
 PREFIX = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "claim"}
 _INFO = ("aggregator_type",)

@@ -37,8 +37,7 @@ from grading.formats.banks.records import (
     text_of,
     words_of,
 )
-from grading.formats.ids import item_id
-from grading.types import Importance, ItemKind
+from grading.types import Importance, ItemKind, item_id
 
 AGGREGATORS = ("AND", "OR", "NOT", "SUM", "Default")
 TEXT_KEY = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "claim"}

@@ -29,8 +29,7 @@ from grading.formats.banks.records import (
     slug,
     text_of,
 )
-from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 
 WEIGHT = 10
 """The weight of a criterion that states none, and the highest here, to which larger ones are scaled."""

@@ -27,8 +27,7 @@ from grading.formats.banks.records import (
     text_of,
     words_of,
 )
-from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 
 PREFIX = "tqa2:"
 """What TREC CAR Y3 puts before the id of a lesson."""

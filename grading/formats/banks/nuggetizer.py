@@ -33,8 +33,7 @@ from grading.formats.banks.records import (
     slug,
     text_of,
 )
-from grading.formats.ids import item_id
-from grading.types import Importance, ItemKind
+from grading.types import Importance, ItemKind, item_id
 
 FAILED_WORDS = ("failed", "fail")
 """Where no reply could be read; the second is of old files."""

@@ -29,8 +29,7 @@ from grading.formats.banks.records import (
     refuse_twins,
     text_of,
 )
-from grading.formats.ids import item_id
-from grading.types import Importance, ItemKind
+from grading.types import Importance, ItemKind, item_id
 
 TIERS = {
     "mandatory": importance.Weighed(Importance.VITAL, 5),

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, NoReturn
 import msgspec
 
 from grading.errors import BadFormat
+from grading.formats import ENVELOPE, unwrapped
 from grading.formats.banks.yaml_records import as_json, is_yaml
-from grading.formats.base import ENVELOPE, unwrapped
-from grading.formats.ids import text_md5
 from grading.formats.json_lines import is_json
 from grading.formats.reading import MAX_HELD_BYTES, lines, refuse_escaped_nul
-from grading.types import Importance, ItemKind
+from grading.types import Importance, ItemKind, text_md5
 
 Json = dict[str, Any]  # a JSON object, as a file has it
 Parts = Mapping[str, Any]

@@ -21,8 +21,7 @@ from grading.formats.banks.records import (
     refuse_twins,
     text_of,
 )
-from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 
 _SHAPE = "{qid, rubrics: [{criterion, weight, axis}, ...]}"
 

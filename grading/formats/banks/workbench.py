@@ -11,10 +11,9 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.banks.records import BankItem, BankLine, Dialect, Json, Parts, Source, kept_answers, ours
-from grading.formats.ids import md5_of_id, text_md5
 from grading.formats.json_lines import records
 from grading.formats.reading import write_lines
-from grading.types import ItemKind
+from grading.types import ItemKind, md5_of_id, text_md5
 
 _SHAPE = "{query_id, query_text, items: [{question_id, question_text} or {nugget_id, nugget_text}, ...]}"
 _SUBTOPIC_MARK = " / "

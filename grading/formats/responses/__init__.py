@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from grading.formats.base import read_sample
+from grading.formats import read_sample
 from grading.formats.responses.citations import Dialect, Shape, dialect_of
 from grading.formats.responses.conversion import inspect_responses, losses, read_responses, write_responses
 from grading.formats.responses.inspection import InspectedLine, Problem

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
-from grading.formats.ids import is_one_word
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, encode_json, json_object
 from grading.formats.reading import lines, read_document, write_lines
 from grading.formats.responses.citations import (
@@ -39,7 +38,7 @@ from grading.formats.responses.inspection import (
     split_answer,
     write_document,
 )
-from grading.types import Response
+from grading.types import Response, is_one_word
 
 _ID_KEYS = frozenset({"team_id", "run_id", *TOPIC_KEYS})
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grading.errors import BadFormat
-from grading.formats.ids import is_one_word
 from grading.formats.json_lines import JsonDict, in_words, json_object
 from grading.formats.reading import Document, read_document, write_lines
 from grading.formats.responses.citations import (
@@ -26,8 +25,8 @@ from grading.formats.responses.citations import (
     dialect_of,
     sentences_key,
 )
-from grading.graders.cutting import sentence_breaks
-from grading.types import Citation, Response, Sentence
+from grading.segmentation import sentence_breaks
+from grading.types import Citation, Response, Sentence, is_one_word
 
 SHAPE = (
     "one response a line: {metadata: {team_id, run_id, topic_id or narrative_id}, responses or answer: "

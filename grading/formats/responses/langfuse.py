@@ -16,10 +16,10 @@ from dataclasses import replace
 from functools import partial
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
-from grading.formats.ids import text_md5
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, in_words, json_value
 from grading.formats.responses.traces import QUERY_ID, RUN, TraceStep, message_text, read_traces, text_of_role
+from grading.types import text_md5
 
 SHAPE = "traces or observations of Langfuse, {id, input, output, ...}, or {trace, observations}"
 QUESTIONS = ("question", "query", "input", "messages", "kwargs", "args", "prompt")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
+from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, in_words, json_value
 from grading.formats.responses.traces import QUERY_ID, RUN, TraceStep, read_traces, text_of_role
 

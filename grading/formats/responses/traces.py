@@ -14,12 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.ids import text_md5
 from grading.formats.json_lines import JsonDict, in_words, is_json, json_value
 from grading.formats.reading import lines, read_document
 from grading.formats.responses.inspection import inspect
 from grading.segmentation import sentences_of
-from grading.types import Response
+from grading.types import Response, text_md5
 
 QUERY_ID, RUN = "rubric.query_id", "rubric.run"
 """What a system may say of a trace: in attributes of OpenTelemetry, or in the metadata of Langfuse."""

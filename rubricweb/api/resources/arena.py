@@ -27,9 +27,9 @@ from rubricweb.api.resources.jobs import (
     with_progress,
 )
 from rubricweb.arena import access, actions, answers, board, board_page, files
+from rubricweb.arena.judges import ORDERS
 from rubricweb.arena.judges.kind import LISTING, price
 from rubricweb.arena.judges.views import JudgeForm
-from rubricweb.arena.judges.votes import ORDERS
 from rubricweb.arena.models import Arena, Battle, JudgeJob, Vote
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym

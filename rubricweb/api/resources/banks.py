@@ -21,8 +21,8 @@ from rubricweb.api.models import Token
 from rubricweb.api.resources import IF_MATCH, ListResource, Resource, require_valid, seen_version
 from rubricweb.banks import access, actions, versions
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
-from rubricweb.editor import impact, item_forms
-from rubricweb.editor.figures_form import FiguresForm, rating_graders
+from rubricweb.editor import impact
+from rubricweb.editor.forms import MAX_WORDING, FiguresForm, rating_graders
 from rubricweb.editor.what_if import LabelChange, RunMove, WhatIf, what_if
 
 EDITS = dict.fromkeys(("POST", "PATCH"), Token.Scope.EDIT)
@@ -243,7 +243,7 @@ class UnsavedDocument(serializers.Serializer[Any]):
 
     topic = serializers.CharField(help_text="The topic's `query_id`.")
     kind = serializers.ChoiceField(choices=Item.Kind.choices, help_text="Of a rewording: that of the item.")
-    text = serializers.CharField(max_length=item_forms.MAX_WORDING)
+    text = serializers.CharField(max_length=MAX_WORDING)
     facet_id = serializers.CharField(default="", allow_blank=True, max_length=200)
     item = serializers.IntegerField(required=False)
 

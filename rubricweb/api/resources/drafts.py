@@ -30,9 +30,9 @@ from rubricweb.api.resources.jobs import (
 )
 from rubricweb.banks import access, draft_jobs
 from rubricweb.banks.changes import CannotDraft
+from rubricweb.banks.draft_jobs import measured_rate
 from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
-from rubricweb.banks.kind import measured_rate
 from rubricweb.banks.models import Bank
 from rubricweb.jobs.limits import change_limits
 

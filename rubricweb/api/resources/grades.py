@@ -197,7 +197,8 @@ class Ratings(ListResource):
             seen=fields["seen"],
             uid=fields.get("event"),
         )
-        return Response(_document(collection, event), HTTPStatus.CREATED)
+        assessor = assessor_pseudonym(collection, event.by_id)
+        return Response({**RatingSerializer(event).data, "assessor": assessor}, HTTPStatus.CREATED)
 
 
 def _check_rating(rating: int, bank: Bank) -> None:
@@ -209,7 +210,3 @@ def _check_rating(rating: int, bank: Bank) -> None:
         other = f", or {CONTRADICTS} for contradicts" if knows else ""
         expected = f"{rating}, expected {MIN_RATING} to {MAX_RATING}{other}"
         raise serializers.ValidationError({"rating": [expected]})
-
-
-def _document(collection: Collection, event: HumanGrade) -> Row:
-    return {**RatingSerializer(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}

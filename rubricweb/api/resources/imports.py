@@ -20,7 +20,7 @@ from rubricweb.api.models import Token
 from rubricweb.api.requests import NAME, PARSERS, RequestProblem, bodies, files_of
 from rubricweb.api.resources import ListResource, Resource, documents, made, require_valid
 from rubricweb.grades.import_grades import NAME_LIMIT
-from rubricweb.imports import access, actions, contents, one_import, queries, undo
+from rubricweb.imports import actions, contents, one_import, queries, undo
 from rubricweb.imports.models import Import
 
 WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
@@ -150,7 +150,7 @@ class OfImport(Resource):
 
     def batch(self) -> Import:
         slug = self.collection(needed=roles.TO_ORGANIZE).slug
-        return access.import_for(self.person, slug, self.kwargs["import_id"])
+        return queries.import_for(self.person, slug, self.kwargs["import_id"])
 
 
 class ImportResource(OfImport):
@@ -184,7 +184,7 @@ class ImportFileResource(OfImport):
     def patch(self, request: Request, slug: str, import_id: int, file_id: int) -> Response:
         """Name a file's author or format, or leave it out."""
         batch, fields = self.batch(), self.fields(FileChange)
-        file = access.file_for(self.person, batch.collection.slug, batch.pk, file_id)
+        file = queries.file_for(self.person, batch.collection.slug, batch.pk, file_id)
         if batch.is_live or batch.is_imported or not file.is_kept:
             raise RequestProblem(HTTPStatus.CONFLICT, "A worker has it, or has imported it.")
         if "author" in fields:

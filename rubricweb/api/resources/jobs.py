@@ -36,7 +36,6 @@ from rubricweb.jobs import steering
 from rubricweb.jobs.limits import MOST_CALLS, Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import J, Price, progress_of
-from rubricweb.jobs.steering import STEERS
 
 MOST_RUNS = 100
 PAUSABLE = ("pause", "resume", "cancel")
@@ -248,8 +247,8 @@ class Steering(Resource):
     @extend_schema(request=None, responses=JobDocument, operation_id="jobs_steer")
     def post(self, request: Request, slug: str, job_id: int, steer: str) -> Response:
         """Pause, resume, cancel or reorder a job."""
-        if steer not in STEERS:
-            raise Http404(f"Steer a job with one of {', '.join(STEERS)}.")
+        if steer not in steering.STEERS:
+            raise Http404(f"Steer a job with one of {', '.join(steering.STEERS)}.")
         slug = self.collection().slug
         job = access.job_for(self.person, slug, job_id, needed=roles.TO_GRADE)
         return Response(_document(steering.steer(job, steer, by=self.person)))

@@ -24,7 +24,7 @@ from rubricweb.api.resources.systems import limits_of, spec_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.steering import STEERS, steer
 from rubricweb.systems import actions
-from rubricweb.systems.kind import price
+from rubricweb.systems.actions import price
 from rubricweb.systems.made import job_for
 from rubricweb.systems.models import SystemJob
 

@@ -21,7 +21,7 @@ from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.api.resources import ListResource, Resource, require_valid
 from rubricweb.corpus.people import MOST_DAYS, MOST_USES, LinkForm, MemberForm
-from rubricweb.webhooks import access, actions, views
+from rubricweb.webhooks import actions, views
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, Endpoint, EventType
 
 WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
@@ -233,7 +233,7 @@ class OneWebhook(Resource):
 
     def webhook(self) -> Endpoint:
         slug = self.collection(needed=roles.TO_ORGANIZE).slug
-        return access.webhook_for(self.person, slug, self.kwargs["webhook_id"])
+        return views.webhook_for(self.person, slug, self.kwargs["webhook_id"])
 
 
 class WebhookResource(OneWebhook):

@@ -26,7 +26,7 @@ from rubricweb.api.resources import AnyMedia, ListResource, Resource, made, requ
 from rubricweb.exports import boards
 from rubricweb.exports.workbench import graded_response
 from rubricweb.leaderboards.board import BoardSpec, certainty, files, selectors
-from rubricweb.leaderboards.board.columns import COLUMNS, Column, Place, at
+from rubricweb.leaderboards.board.columns import COLUMNS, Place, at
 from rubricweb.leaderboards.comparison import UnknownRun, compare, document, page
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.releases import access, actions, share
@@ -68,14 +68,14 @@ FIELDS: dict[type, type[serializers.Field[Any, Any, Any, Any]]] = {
 }
 
 
-def _field(column: Column) -> serializers.Field[Any, Any, Any, Any]:
-    return FIELDS[column.kind](allow_null=column.is_nullable, help_text=column.help or None)
-
-
 class RankedRunDocument(serializers.Serializer[Any]):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         by_token = serializers.DictField(help_text="By token: `score`, `stderr` and `n_topics`.")
-        return {column.name: _field(column) for column in at(COLUMNS, Place.JSON)} | {"columns": by_token}
+        fields = {
+            column.name: FIELDS[column.kind](allow_null=column.is_nullable, help_text=column.help or None)
+            for column in at(COLUMNS, Place.JSON)
+        }
+        return fields | {"columns": by_token}
 
 
 class CorrelationDocument(serializers.Serializer[Any]):

@@ -8,8 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from grading.systems import retrieval
-from grading.systems.base import MAX_WORDS
+from grading.systems import MAX_WORDS, retrieval
 from grading.systems.pipeline import MOST_PASSES, Answering
 from grading.systems.reranking import rating_prompts
 from grading.types import Topic

@@ -19,8 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from grading.formats.passages import PassageEntry
-from grading.systems import extractive
-from grading.systems.base import MAX_WORDS, Answer, Source
+from grading.systems import MAX_WORDS, Answer, Source, extractive
 from grading.systems.pipeline import Answering, SystemSpec, make
 from grading.types import Ranking, Topic
 from rubricweb.accounts import roles
@@ -45,8 +44,7 @@ from rubricweb.corpus.writers import writer_of
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import Limits, LimitsForm
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.steering import STEERS
-from rubricweb.systems.kind import price
+from rubricweb.systems.actions import price
 from rubricweb.systems.models import made_from_json
 from rubricweb.systems.retrieval import (
     entries_sent,
@@ -131,8 +129,8 @@ class StepSteering(Resource):
     @extend_schema(request=None, responses=StepDocument, operation_id="step_steer")
     def post(self, request: Request, slug: str, step_id: int, steer: str) -> Response:
         """Pause, resume, cancel or reorder a step."""
-        if steer not in STEERS:
-            raise Http404(f"Steer a step with one of {', '.join(STEERS)}.")
+        if steer not in steering.STEERS:
+            raise Http404(f"Steer a step with one of {', '.join(steering.STEERS)}.")
         return Response(step_document(steering.steer(_step(self, step_id), steer, by=self.person)))
 
 

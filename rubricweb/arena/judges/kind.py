@@ -15,7 +15,7 @@ from grading.graders.replies import NoReply
 from grading.pairwise import Preference, pairwise_prompt
 from rubricweb.arena.actions import JudgeRequest
 from rubricweb.arena.answers import answer_words
-from rubricweb.arena.judges.votes import ORDERS, PairJudgment, Side, missing
+from rubricweb.arena.judges import ORDERS, PairJudgment, Side, missing
 from rubricweb.arena.models import JudgedPair, JudgeJob, digest_of
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.writers import Writer, limited_writer

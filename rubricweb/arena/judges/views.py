@@ -25,8 +25,8 @@ from rubricweb.arena import access, actions
 from rubricweb.arena.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.answers import CountedVote, counted_votes, paired_topics, stored_answers
 from rubricweb.arena.board import BoardRow, VoteBoard, vote_board
+from rubricweb.arena.judges import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.judges.kind import LISTING, price, price_of_job
-from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import JudgedPair, JudgeJob
 from rubricweb.arena.rubric import coverages, explained_by, places_of, scored_votes, scores_of
 from rubricweb.core.formatting import counted

@@ -23,7 +23,7 @@ from rubricweb.grades.engine import chunks, gaps, parts, progress
 from rubricweb.grades.engine.chunks import ChunkWork, Result
 from rubricweb.grades.engine.missing import answered_cells
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
-from rubricweb.jobs import counters, leases, queue, worker, worker_state
+from rubricweb.jobs import leases, probes, queue, worker, worker_state
 from rubricweb.jobs.kinds import CannotRun, ChunkKind, Need, Stopping
 from rubricweb.jobs.leases import SET_BACK, Lease
 from rubricweb.jobs.limits import cost, tokens_of
@@ -161,12 +161,12 @@ def _save_all(lease: Lease[JobChunk], work: ChunkWork, results: Iterable[Result]
 
 def _count(config: GraderConfig, batch: list[Result]) -> None:
     """Count the pairs for `/metrics`, with what a model read and wrote for them."""
-    counters.note_graded(str(config), Counter(map(chunks.error_class, batch)))
+    probes.note_graded(str(config), Counter(map(chunks.error_class, batch)))
     if traces := [result.trace for result in batch if result.trace]:
         read = tokens_of([trace.prompt for trace in traces])
         written = tokens_of([trace.reply for trace in traces])
         spent = cost(config.backend, config.llm, read, written)
-        counters.note_tokens(config.llm, read, written, spent)
+        probes.note_tokens(config.llm, read, written, spent)
 
 
 def _save(lease: Lease[JobChunk], work: ChunkWork, batch: list[Result], seconds: float) -> None:

@@ -16,8 +16,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from grading.errors import UnknownMeasure, UnknownSlice
-from grading.measures import names, registry
-from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
+from grading.measures import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter, names, registry
 from grading.measures.cover import LabelMode
 from grading.statistics.calibrated_labels import TooFewRatings
 from grading.topic_attributes import TopicSlice, find_slice
@@ -26,7 +25,7 @@ from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus import run_slices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice
-from rubricweb.graders import calibrated_labels
+from rubricweb.graders.rated_cells import calibrated_maps
 from rubricweb.grades.configs import default_min_grade, is_in_context, kinds_of
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
@@ -146,7 +145,7 @@ def calibrated(
     if measure.is_workbench:
         raise BoardError("definition", "the Workbench has no calibrated labels")
     try:
-        return replace(measure, label_maps=calibrated_labels.maps(bank, config))
+        return replace(measure, label_maps=calibrated_maps(bank, config))
     except TooFewRatings as error:
         raise BoardError(field, f"{error}") from error
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from grading.graders import registry as backends
-from grading.measures import registry
-from grading.measures.base import ItemMeasure, Threshold
+from grading.measures import ItemMeasure, Threshold, registry
 from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.core.formatting import counted
-from rubricweb.graders import calibrated_labels as calibration
+from rubricweb.graders.rated_cells import maps_in_words
 from rubricweb.grades.configs import threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
@@ -138,7 +137,7 @@ def _labels(config: GraderConfig, measure: MeasureSpec) -> str:
         else f"best rating reached by {measure.min_answers} items"
     )
     if measure.label_maps:
-        return f"{best}, calibrated by people: {calibration.stated(measure.label_maps)}"
+        return f"{best}, calibrated by people: {maps_in_words(measure.label_maps)}"
     return best if measure.mode == "max" else f"1 if the {best} is {reached}, else 0"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide, none_if_nan, take_rows
-from grading.measures.base import Weighed
+from grading.measures import Weighed
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.types import MIN_RATING, MISSING, Importance
 from rubricweb.banks.models import Item, ItemRevision

@@ -1,4 +1,4 @@
-"""Compute the leaderboard: a function of bank, grader, runs and measure; nothing of it is stored."""
+"""Compute the leaderboard: a function of bank, grader, runs and measure, stored in cold storage alone."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from rubricweb.leaderboards.board import (
     MeasureColumn,
 )
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
+from rubricweb.leaderboards.board.kept import kept
 from rubricweb.leaderboards.board.scores import (
     Basis,
     answered,
@@ -119,6 +120,11 @@ def _items_by(spec: BoardSpec) -> int:
 
 def board(spec: BoardSpec) -> Board:
     """Score and rank every run of the collection."""
+    calibration = status(spec.bank, spec.config, spec.version) if spec.bank else None
+    return replace(kept(spec, _computed), calibration=calibration)
+
+
+def _computed(spec: BoardSpec) -> Board:
     base, k = basis(spec), spec.measure.judged_at
     table = score_units(base, spec.measure)
     further = _further(base)
@@ -155,7 +161,6 @@ def board(spec: BoardSpec) -> Board:
         monte_carlo=(certain.error_of_p, certain.error_of_ends) if certain else None,
         verified=(measured.verified.cells, measured.verified.of),
         sample=measured.verified.sample,
-        calibration=status(spec.bank, spec.config, spec.version) if spec.bank else None,
         n_items_by_grader=measured.authors.n_items,
     )
 

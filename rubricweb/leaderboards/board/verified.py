@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide, take_rows
-from grading.measures import cover, registry
-from grading.measures.base import CellCredits, GradedTopic, ItemMeasure
+from grading.measures import CellCredits, GradedTopic, ItemMeasure, cover, registry
 from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.cover_sample import MIN_UNITS, LinearEstimates, Units, linear_estimate
 from grading.types import MISSING, Ratings

@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
 from grading.formats.tables import PrintedTable, tex, tsv_lines
-from grading.measures.base import CUTOFF, MIN_GRADE
+from grading.measures import CUTOFF, MIN_GRADE
 from grading.statistics.max_t import ALPHA
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import Chip, RowField, offer_choices, offer_rows, rows_field

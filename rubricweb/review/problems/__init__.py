@@ -11,7 +11,7 @@ import numpy as np
 from django import forms
 from numpy.typing import NDArray
 
-from grading.generation import near_duplicates
+from grading.generation.similarity import near_duplicates
 from grading.statistics.diagnostics import Relevance, Spurious, spurious_items, uncovered_passages
 from grading.types import ItemKind, Ratings
 from rubricweb.accounts.models import User

@@ -20,7 +20,8 @@ from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import Context, parse_id
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.editor import figures, impact, item_forms
+from rubricweb.editor import figures, impact
+from rubricweb.editor.forms import Wording, new_item_form, wording_form
 from rubricweb.editor.what_if import what_if
 from rubricweb.grades import raters, scoring
 from rubricweb.review.problems import (
@@ -127,7 +128,7 @@ class DraftItemForm(SpansForm):
 
     kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
     facet_id = forms.ChoiceField(required=False, label="Subtopic")
-    text = item_forms.Wording("Question or nugget")
+    text = Wording("Question or nugget")
     item = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 
@@ -147,7 +148,7 @@ def draft_form(
 ) -> DraftItemForm:
     """Return the form empty, as sent, or with `initial`; without subtopics it has no field for them."""
     form = DraftItemForm(passage, data, initial={"kind": "question", **(initial or {})})
-    offered, facet = choice_field(item_forms.new_item_form(topic), "facet_id"), choice_field(form, "facet_id")
+    offered, facet = choice_field(new_item_form(topic), "facet_id"), choice_field(form, "facet_id")
     facet.choices, facet.widget = offered.choices, offered.widget
     return form
 
@@ -259,7 +260,7 @@ def opened(
     context |= {"item": item, "what_if": what_if(item, config, measure) if config else None}
     if isinstance(subject, APair):
         return context | {"keep": subject.keep, "swapped": f"pair-{item.pk}-{subject.keep.pk}"}
-    form = item_forms.wording_form(item)
+    form = wording_form(item)
     form.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
     near = [
         other for other in impact.items_by_closeness(item.bank, item.topic, str(item)) if other.item != item

@@ -31,7 +31,8 @@ from rubricweb.core.http import (
 )
 from rubricweb.corpus import access, duplicates
 from rubricweb.corpus.models import Collection
-from rubricweb.editor import item_forms, items
+from rubricweb.editor import items
+from rubricweb.editor.forms import SeenForm, wording_form
 from rubricweb.grades.raters import raters
 from rubricweb.grades.selectors import banks
 from rubricweb.review.flags import actions as flags
@@ -232,7 +233,7 @@ class Solution:
 
     def reword(self) -> Refusal | None:
         item = self.editable()
-        form = item_forms.wording_form(item, posted=self.request.POST)
+        form = wording_form(item, posted=self.request.POST)
         if not form.is_valid():
             return Refusal({"item_form": form})
         mine, before = form.cleaned_data["text"], item.revision.text
@@ -240,7 +241,7 @@ class Solution:
             actions.revise_item(item, text=mine, seen=form.cleaned_data["seen"], by=self.request.user)
         except Conflict as conflict:
             both = {
-                "item_form": item_forms.wording_form(conflict.item, text=mine),
+                "item_form": wording_form(conflict.item, text=mine),
                 "mine": mine,
                 "item": conflict.item,
             }
@@ -259,7 +260,7 @@ class Solution:
 
     def _decided(self, change: Callable[..., Item], verb: str, *, undo: str) -> Refusal | None:
         item = self.editable()
-        form = item_forms.SeenForm(self.request.POST)
+        form = SeenForm(self.request.POST)
         if not form.is_valid():
             return UNSEEN
         try:
@@ -281,7 +282,7 @@ class Solution:
         roles.require(self.request.user, self.bank.collection, roles.TO_EDIT_BANK)
         if not isinstance(self.subject, APair):
             return UNFIT
-        keep, duplicate, form = self.subject.keep, self.subject.item, item_forms.SeenForm(self.request.POST)
+        keep, duplicate, form = self.subject.keep, self.subject.item, SeenForm(self.request.POST)
         if not form.is_valid():
             return UNSEEN
         try:

@@ -12,7 +12,7 @@ from grading.errors import UnknownPrompt
 from grading.graders.base import ANSWERS_BY
 from grading.graders.registry import IMPORTED
 from grading.in_context import parts_of, seen_of
-from grading.parsing import is_unanswerable
+from grading.parsing.words import is_unanswerable
 from grading.types import ANSWERED, MISSING, ItemKind, Outcome, Purpose, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevision

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.parsing import is_unanswerable
+from grading.parsing.words import is_unanswerable
 from grading.types import MAX_RATING, MISSING, GradeMatrix, ItemKind, Outcome, Purpose, Ratings
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage

@@ -21,8 +21,7 @@ from grading.formats.banks import (
     without_twins,
     write_bank,
 )
-from grading.formats.ids import text_md5
-from grading.types import Importance, ItemKind
+from grading.types import Importance, ItemKind, text_md5
 
 FOLDER = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "banks"
 FILES = {

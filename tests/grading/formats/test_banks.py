@@ -7,9 +7,8 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats.banks.records import BankItem
 from grading.formats.banks.workbench import read_bank, write_bank
-from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.formats.official import OfficialBoard, read_official, write_official
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id, md5_of_id, text_md5
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 

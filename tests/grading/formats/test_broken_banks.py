@@ -19,7 +19,7 @@ from grading.formats.banks import (
     warnings,
 )
 from grading.formats.banks.records import MAX_DEPTH
-from grading.formats.ids import item_id
+from grading.types import item_id
 from tests.grading.formats.mutations import mutations
 from tests.grading.formats.test_bank_dialects import FILES, FOLDER
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from grading.formats.graded import read_graded, write_graded
-from grading.formats.ids import item_id
-from grading.types import ItemKind, Outcome, Purpose
+from grading.types import ItemKind, Outcome, Purpose, item_id
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 COLLECT = item_id("t1", "What do bees collect from flowers?")

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats import registry
-from grading.formats.base import Content
+from grading.formats import Content, registry
 from grading.formats.leaderboards import LeaderboardRow, with_means
 from grading.formats.official import OfficialBoard, read_official
 

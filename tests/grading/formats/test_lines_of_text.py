@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from grading.formats import registry
-from grading.formats.ids import text_md5
 from grading.formats.reading import lines, streamed_lines, text_lines
+from grading.types import text_md5
 from tests.grading.formats.samples import READ
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -19,14 +19,14 @@ CLOSED = {"rating", "importance"}
 """Fields whose texts are one of a few."""
 SPLITTING = {"splitlines", "readlines", "iter_lines", "aiter_lines", "TextIOWrapper"}
 OWN_FILES = {
-    "grading/generation/drafting.py",
+    "grading/generation/__init__.py",
     "grading/graders/lexical.py",
     "grading/prompts/prompt.py",
     "grading/prompts/chat.py",
     "grading/submissions/rules.py",
     "grading/systems/retrieval.py",
     "rubricweb/releases/boards.py",
-    "rubricweb/core/bundles.py",
+    "rubricweb/core/static_files.py",
     "rubricweb/demo/management/commands/demo.py",
     "rubricweb/demo/loading.py",
     "rubricweb/help/pages.py",

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.ids import item_id, text_md5
 from grading.formats.nugget_grades import NuggetGrade, graded_lines, read_nugget_grades, write_nugget_grades
-from grading.types import Purpose
+from grading.types import Purpose, item_id, text_md5
 
 SAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "nugget_grades.jsonl"
 NECTAR = "What do bees collect from flowers?"

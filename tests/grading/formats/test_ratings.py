@@ -7,9 +7,8 @@ import json
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats import registry
+from grading.formats import Content, registry
 from grading.formats.annotation_tools import read_argilla, read_doccano, read_label_studio
-from grading.formats.base import Content
 from grading.formats.ratings import read_annotations
 from tests.grading.formats.samples import FOLDER
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats import registry
-from grading.formats.base import Content
+from grading.formats import Content, registry
 from tests.grading.formats.samples import READ, SAMPLES
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats import registry
-from grading.formats.base import Content
+from grading.formats import Content, registry
 from grading.formats.topic_dialects import TopicEntry, dialect_of, topic_losses
 from grading.formats.topics import format_name_of, read_topics, write_topics
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.ids import text_md5
 from grading.formats.responses import read_answers
+from grading.types import text_md5
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 TIDES = ("The moon pulls the sea.", "The sun helps.")

@@ -8,8 +8,7 @@ import pytest
 import pytrec_eval
 
 from grading.errors import UnknownMeasure
-from grading.measures import registry
-from grading.measures.base import NOT_POOLED
+from grading.measures import NOT_POOLED, registry
 from grading.measures.names import MeasureName, in_ir_measures, parse, split
 
 MADE = {

@@ -10,8 +10,7 @@ import pytest
 import pytrec_eval
 
 from grading.errors import UnknownMeasure
-from grading.measures import registry
-from grading.measures.base import CUTOFF, NOT_POOLED, LabelMeasure
+from grading.measures import CUTOFF, NOT_POOLED, LabelMeasure, registry
 from grading.measures.registry import label_scores, validate
 
 LABELS = {"d1": 0, "d2": 3, "d3": 2, "d4": 4}
@@ -121,7 +120,7 @@ EVERY_LABEL_SET = """
     import itertools, json, sys
     import numpy as np
     from grading.measures import registry
-    from grading.measures.base import NOT_POOLED, GradedTopic, ItemMeasure, LabelMeasure
+    from grading.measures import NOT_POOLED, GradedTopic, ItemMeasure, LabelMeasure
     from grading.measures.registry import label_scores
     from grading.types import Importance
 

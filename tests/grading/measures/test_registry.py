@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from grading.errors import UnknownMeasure
-from grading.measures import registry
-from grading.measures.base import GradedTopic, ItemMeasure
+from grading.measures import GradedTopic, ItemMeasure, registry
 from grading.measures.cover import NUGGET_SCORES
 from grading.types import Importance
 

@@ -6,8 +6,7 @@ import pytest
 
 from grading import support
 from grading.errors import UnknownPrompt
-from grading.support import JudgedCitations, Support, majority
-from grading.support.scores import UNKNOWN, SupportRule, support_score
+from grading.support import UNKNOWN, JudgedCitations, Support, SupportRule, majority, support_score
 from grading.types import FAILED, MISSING
 
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from grading.errors import UnknownPrompt
-from grading.systems import base
-from grading.systems.base import Answer, CitedSentence, Source
+from grading.systems import Answer, CitedSentence, Source, system_prompt
 from grading.systems.extractive import (
     BestSentences,
     Prompted,
@@ -263,9 +262,9 @@ def test_prompted_answers_are_passages_without_citations():
 
 
 def test_a_question_is_asked_with_one_question_mark():
-    assert base.get("Question").messages(query="why") == [("user", "why?")]
+    assert system_prompt("Question").messages(query="why") == [("user", "why?")]
     with pytest.raises(UnknownPrompt, match="Poem"):
-        base.get("Poem")
+        system_prompt("Poem")
 
 
 def test_passages_lose_no_word():
@@ -275,7 +274,7 @@ def test_passages_lose_no_word():
 
 
 def test_braces_in_a_passage_are_no_placeholders():
-    message = base.get("KeyFacts").messages(query="{document}", document="a {query} b")[0][1]
+    message = system_prompt("KeyFacts").messages(query="{document}", document="a {query} b")[0][1]
     assert "{document} (This" in message
     assert "a {query} b" in message
 

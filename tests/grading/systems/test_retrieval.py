@@ -6,7 +6,7 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.prompts.prompt import Prompt
-from grading.systems.base import Source
+from grading.systems import Source
 from grading.systems.pipeline import Answering, SystemSpec
 from grading.systems.reranking import (
     ListwiseReranker,

@@ -20,8 +20,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api.tokens import make_token
 from rubricweb.corpus.models import Collection
 from rubricweb.webhooks import actions as webhooks
-from rubricweb.webhooks.actions import WebhookFields, add_webhook, send_test
-from rubricweb.webhooks.kind import Deliveries
+from rubricweb.webhooks.actions import Deliveries, WebhookFields, add_webhook, send_test
 from rubricweb.webhooks.models import EventType
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.rubricweb.markup import markup

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from grading.formats.ids import text_md5
+from grading.types import text_md5
 from rubricweb.accounts.invitations import join
 from rubricweb.accounts.models import Invitation
 from rubricweb.arena.actions import Ballot, choose_battle, vote

@@ -14,8 +14,8 @@ from django.test import Client
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import SERVED_COLD, InColdStorage, Role
-from rubricweb.archives import cold_storage
-from rubricweb.archives.cold_storage import cool, thaw
+from rubricweb.archives import actions
+from rubricweb.archives.actions import cool, thaw
 from rubricweb.archives.layout import CannotArchive, write_archive
 from rubricweb.archives.removal import delete_collection
 from rubricweb.banks.models import Bank
@@ -23,7 +23,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import cold, matrices
 from rubricweb.grades.actions import start_grading
-from rubricweb.grades.cold import CannotMove, folder_of
+from rubricweb.grades.cold import CannotMove, DamagedFile, folder_of
 from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp
 from tests.factories import MembershipFactory, UserFactory, grades, lexical_config
 from tests.rubricweb.routes import routes
@@ -32,7 +32,7 @@ from tests.rubricweb.worlds import blind_campaign, cells_of, parameters, world
 SENTENCE = "are in cold storage"
 ONLY_HERE = re.compile(
     r'name="once" value="[^"]*"|nonce="[^"]*"|name="csrfmiddlewaretoken" value="[^"]*"|X-CSRFToken[^}]*'
-    r'|since=[\d.]+|<a[^>]*>Share…</a>|<p class="board-news" data-cold>.*?</p>'
+    r'|since=[\d.]+|\d\d:\d\d UTC|<a[^>]*>Share…</a>|<p class="board-news" data-cold>.*?</p>'
     r'|<div hidden id="missing-live">.*?</div>|<div id="missing".*?</div>',
     re.DOTALL,
 )
@@ -86,6 +86,20 @@ def test_the_same_rows_come_back(own: Bank, django_capture_on_commit_callbacks):
     assert sorted(verbs) == ["grades brought back from cold storage", "grades put into cold storage"]
 
 
+@pytest.mark.parametrize(
+    "damage", [lambda raw: b"", lambda raw: raw[:-9], lambda raw: raw[:40] + bytes(400) + raw[440:]]
+)
+def test_a_damaged_file_is_named_and_nothing_comes_back(own: Bank, damage):
+    collection = cooled(own.collection)
+    *_, last = sorted(folder_of(collection.pk).glob("*.parquet"))
+    last.write_bytes(damage(last.read_bytes()))
+    with pytest.raises(DamagedFile, match=f"{re.escape(str(last))}: expected grades as Parquet"):
+        thaw(collection, by=None)
+    assert not Grade.objects.exists()
+    collection.refresh_from_db()
+    assert collection.cold_at
+
+
 def test_boards_stay_without_rows_and_without_snapshots(own: Bank, client: Client):
     before = board(client, own.collection)
     cooled(own.collection)
@@ -116,7 +130,7 @@ def test_every_page_is_a_board_or_says_how_to_get_the_grades_back(
     of_collection = [route for route in routes() if {"slug", "bank_id"} & set(route.parameters)]
     before = {route: client.get(route.address(known)) for route in of_collection}
     hot = {route: response for route, response in before.items() if response.status_code == 200}
-    monkeypatch.setattr(cold_storage, "why_not", lambda collection: "")  # the world has work under way
+    monkeypatch.setattr(actions, "why_not", lambda collection: "")  # the world has work under way
     cooled(own.collection)
     served = set()
     for route, shown in hot.items():
@@ -219,5 +233,5 @@ def test_files_go_with_the_collection(own: Bank, django_capture_on_commit_callba
 def test_duckdb_is_an_extra(own: Bank, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(CannotMove, match=r"pip install .rubricweb\[cold\]"):
-        cold_storage.cool(own.collection, by=None)
+        actions.cool(own.collection, by=None)
     assert Grade.objects.count() == 24

@@ -17,9 +17,9 @@ from rubricweb.arena.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.answers import counted_votes
 from rubricweb.arena.battles import least_certain
 from rubricweb.arena.board import vote_board
+from rubricweb.arena.judges import judge_names, votes_of
 from rubricweb.arena.judges.kind import price
 from rubricweb.arena.judges.views import beside_people
-from rubricweb.arena.judges.votes import judge_names, votes_of
 from rubricweb.arena.models import Arena, JudgedPair, JudgeJob
 from rubricweb.jobs import leases, limits, steering
 from rubricweb.jobs.limits import Limits

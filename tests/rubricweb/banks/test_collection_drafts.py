@@ -15,9 +15,9 @@ from grading.types import ErrorClass, ItemKind
 from rubricweb.banks import draft_jobs
 from rubricweb.banks.actions import add_item
 from rubricweb.banks.changes import CannotDraft
+from rubricweb.banks.draft_jobs import JOBS, LISTING
 from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftRequest
 from rubricweb.banks.drafting import DraftOptions
-from rubricweb.banks.kind import JOBS, LISTING
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
 from rubricweb.jobs import leases, limits, steering
@@ -155,7 +155,7 @@ def test_a_worker_killed_at_a_step_loses_no_draft_and_pays_nothing_twice(
 
     chunk = job.chunks.get()
     places_of_death = {
-        "asking": (draft_jobs, "model_of"),
+        "asking": (draft_jobs, "limited_writer"),
         "keeping a reply": (draft_jobs.KeptReplies, "complete"),
         "storing drafts": (draft_jobs, "keep"),
         "before the commit": (draft_jobs, "announce"),

@@ -8,8 +8,7 @@ import pytest
 from django.core.management import CommandError
 
 from grading.formats.banks import BY_NAME, documents, read_bank
-from grading.formats.ids import text_md5
-from grading.types import Importance
+from grading.types import Importance, text_md5
 from rubricweb.banks import actions
 from rubricweb.banks.convert import BankScope, bank_lines
 from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision

@@ -9,7 +9,7 @@ from rubricweb.banks import drafting
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.corpus.models import Subtopic
-from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.forms import MAX_WORDING
 from rubricweb.jobs import leases
 from tests.factories import BankFactory, TopicFactory
 from tests.rubricweb.jobs.working import claim

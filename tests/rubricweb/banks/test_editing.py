@@ -2,8 +2,7 @@
 
 import pytest
 
-from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 from rubricweb.banks import actions, selectors
 from rubricweb.banks.changes import Conflict, DuplicateItem, WrongText
 from rubricweb.banks.models import Item

@@ -13,8 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from grading.formats.ids import text_md5
-from grading.types import ItemKind
+from grading.types import ItemKind, text_md5
 from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions
 from rubricweb.banks.changes import Conflict, StaysSecret, hide_item, show_item

@@ -3,11 +3,10 @@
 import pytest
 from django.urls import reverse
 
-from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import ItemKind, item_id
 from rubricweb.banks import actions
 from rubricweb.corpus.models import Subtopic
-from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.forms import MAX_WORDING
 from tests.factories import BankFactory, ItemFactory, ItemRevisionFactory
 from tests.rubricweb.markup import markup
 

@@ -12,7 +12,7 @@ from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
 from django.core.files.base import ContentFile
 from django.core.management import call_command
 
-from rubricweb.core import bundles
+from rubricweb.core import static_files
 
 FILES = {
     "js/a.js": 'import "./b.js";\nimport { one, two as second } from "./c.js";\nconst KEY = one + second;\n',
@@ -24,19 +24,23 @@ FILES = {
 @pytest.fixture
 def modules(monkeypatch) -> dict[str, str]:
     files = dict(FILES)
-    monkeypatch.setattr(bundles, "_text", files.__getitem__)
-    monkeypatch.setattr(bundles, "HTMX", ())
-    monkeypatch.setitem(bundles.SCRIPTS, "a.js", ("js/a.js",))
+    monkeypatch.setattr(static_files, "_text", files.__getitem__)
+    monkeypatch.setattr(static_files, "HTMX", ())
+    monkeypatch.setitem(static_files.SCRIPTS, "a.js", ("js/a.js",))
     return files
 
 
 def test_modules_come_once_and_before_what_needs_them(modules):
-    assert bundles.imported("js/a.js") == ["js/c.js", "js/b.js", "js/a.js"]
-    assert re.findall(r"^// (.+)", bundles.bundle("a.js"), re.MULTILINE) == ["js/c.js", "js/b.js", "js/a.js"]
+    assert static_files.imported("js/a.js") == ["js/c.js", "js/b.js", "js/a.js"]
+    assert re.findall(r"^// (.+)", static_files.bundle("a.js"), re.MULTILINE) == [
+        "js/c.js",
+        "js/b.js",
+        "js/a.js",
+    ]
 
 
 def test_a_module_keeps_its_names_to_itself(modules):
-    assert bundles.bundle("a.js").endswith(
+    assert static_files.bundle("a.js").endswith(
         "// js/a.js\n"
         "const module_a = (() => {\n"
         "const { one, two: second } = module_c;\n"
@@ -44,19 +48,19 @@ def test_a_module_keeps_its_names_to_itself(modules):
         "return {  };\n"
         "})();\n"
     )
-    assert "async function two() {}\nreturn { one, two };\n" in bundles.bundle("a.js")
+    assert "async function two() {}\nreturn { one, two };\n" in static_files.bundle("a.js")
 
 
 @pytest.mark.parametrize("line", ['import c from "./c.js";', "export { one };", "export default 1;"])
 def test_other_syntax_is_refused_by_name(modules, line):
     modules["js/b.js"] += f"{line}\n"
-    with pytest.raises(bundles.UnbundledSyntax, match=r"js/b\.js"):
-        bundles.bundle("a.js")
+    with pytest.raises(static_files.UnbundledSyntax, match=r"js/b\.js"):
+        static_files.bundle("a.js")
 
 
 def test_what_is_imported_when_it_is_wanted_stays(modules):
     modules["js/b.js"] += "import(address);\n"
-    assert "import(address);" in bundles.bundle("a.js")
+    assert "import(address);" in static_files.bundle("a.js")
 
 
 def test_a_changed_file_changes_the_bundle(modules):
@@ -74,7 +78,7 @@ def test_only_bundles_are_found():
 def test_a_bundle_is_stored_by_its_hash_and_names_the_font_by_its_own(tmp_path):
     font = Path(finders.find("fonts/inter.woff2")).read_bytes()
     storage = ManifestStaticFilesStorage(location=tmp_path, base_url="/static/")
-    storage.save("bundles/grid.css", ContentFile(bundles.bundle("grid.css").encode()))
+    storage.save("bundles/grid.css", ContentFile(static_files.bundle("grid.css").encode()))
     storage.save("fonts/inter.woff2", ContentFile(font))
     stored = {name: (storage, name) for name in ("bundles/grid.css", "fonts/inter.woff2")}
     names = {name: hashed for name, hashed, _ in storage.post_process(stored)}
@@ -84,8 +88,8 @@ def test_a_bundle_is_stored_by_its_hash_and_names_the_font_by_its_own(tmp_path):
 
 
 def test_collectstatic_and_whitenoise_are_told_of_every_bundle():
-    listed = dict(bundles.BundleFinder().list(None))
-    assert set(listed) == set(bundles.SCRIPTS | bundles.STYLES)
+    listed = dict(static_files.BundleFinder().list(None))
+    assert set(listed) == set(static_files.SCRIPTS | static_files.STYLES)
     assert all(storage.prefix == "bundles" and storage.exists(name) for name, storage in listed.items())
 
 

@@ -38,7 +38,7 @@ def test_who_enqueues_grading_loads_no_other_kind_of_work():
         "import sys, django; django.setup(); from rubricweb.grades.models import GradingJob, JobChunk;"
         "from rubricweb.jobs import kinds; job = GradingJob();"
         "print(kinds.kind_of(JobChunk(job=job)).name, kinds.kind_of_job(job).name,"
-        "{'rubricweb.systems.kind', 'rubricweb.leaderboards.kind'} & set(sys.modules))"
+        "{'rubricweb.systems.actions', 'rubricweb.leaderboards.kind'} & set(sys.modules))"
     )
     assert printed_by(code) == "chunk chunk set()"
 

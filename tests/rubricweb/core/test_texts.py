@@ -10,7 +10,7 @@ from django.conf import settings
 from django.template import Context, Template
 from django.urls import reverse
 
-from rubricweb.core.templatetags.core import TEXTS
+from rubricweb.core.tags import TEXTS
 
 SCRIPTS = sorted(Path(settings.FILES_DIR, "static", "js").glob("*.js"))
 SENTENCE = re.compile(r"""["`'][A-Z][a-z]+[ .…][^"`']*["`']""")

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError
 
-from grading.formats.ids import text_md5
-from grading.types import Citation
+from grading.types import Citation, text_md5
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Passage, Pooled, Ranking, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from grading.intrinsic_attributes import MEANINGS, question
 from rubricweb.core.models import AuditEntry
-from rubricweb.corpus import attribute_jobs
+from rubricweb.corpus import topic_attributes
 from rubricweb.corpus.derived_models import AttributeChunk, AttributeJob
 from rubricweb.corpus.writers import Writer
 from rubricweb.jobs import limits
@@ -55,7 +55,7 @@ def topics(collection):
 
 
 def start(collection, owner=None, *, most_calls=9):
-    return attribute_jobs.start(collection, WRITER, limits=Limits(most_calls), by=owner)
+    return topic_attributes.start(collection, WRITER, limits=Limits(most_calls), by=owner)
 
 
 def work(job):
@@ -92,7 +92,7 @@ def test_a_limit_pauses_and_a_paid_reply_is_not_asked_again(collection, topics, 
     left.filter(topic=topics["t2"]).update(replies={digest: [json.dumps(dict.fromkeys(MEANINGS, 2))]})
     job = work(change_limits(job, Limits(2), by=owner))
     assert (job.state, job.calls, len(scorer.asked)) == (Job.State.DONE, 2, 2)
-    assert attribute_jobs.model_scores(fresh(topics["t2"]))["harmful"] == 2
+    assert topic_attributes.model_scores(fresh(topics["t2"]))["harmful"] == 2
 
 
 def test_people_confirm_and_mend_and_the_source_stays(collection, topics, scorer, owner, client_of):

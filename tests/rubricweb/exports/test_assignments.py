@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from grading.formats.ids import text_md5
+from grading.types import text_md5
 from rubricweb.corpus.models import Response
 from rubricweb.grades.configs import config_for, imported_config
 from tests import factories

@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from grading.errors import BadFormat
 from grading.formats import registry
-from grading.formats.ids import text_md5
 from grading.formats.topics import FORMATS as TOPIC_FORMATS
+from grading.types import text_md5
 from rubricweb.corpus.models import Response
 from rubricweb.exports.files import ONE_WAY
 from rubricweb.imports.contents import TAKEN

@@ -16,8 +16,8 @@ from django.urls import reverse
 
 from grading import plugins, prompts
 from grading.errors import BadFormat, GraderUnavailable
+from grading.formats import Content
 from grading.formats import registry as formats
-from grading.formats.base import Content
 from grading.graders import build, registry
 from grading.measures import names
 from grading.measures import registry as measures
@@ -199,7 +199,7 @@ def test_format_of_a_plugin_is_recognised_and_imported(answers, collection, tmp_
 @pytest.mark.django_db
 def test_a_format_that_fails_is_named_and_nothing_is_imported(install, collection, tmp_path, read, problem):
     code = (
-        "from grading.formats.base import Content, Format\n"
+        "from grading.formats import Content, Format\n"
         "MINE = Format('mine', 'Mine', Content.RESPONSES, lambda sample: sample.lines[0] == '#mine',\n"
         f"    lambda path: {read}, None, False, '')\n"
     )
@@ -215,7 +215,7 @@ def test_a_format_that_fails_is_named_and_nothing_is_imported(install, collectio
 
 def test_a_format_of_another_content_or_that_asks_too_much_is_left_out(install, tmp_path):
     code = (
-        "from grading.formats.base import Content, Format\n"
+        "from grading.formats import Content, Format\n"
         "def recognises(sample): raise KeyError('first')\n"
         "RUN = Format('r', 'R', Content.RUN, recognises, list, None, False, '')\n"
         "ODD = Format('odd', 'Odd', Content.TOPICS, recognises, list, None, False, '')\n"

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.formats.ids import text_md5
+from grading.types import text_md5
 from rubricweb.corpus.models import Collection, Response, Run
 from rubricweb.support.models import LabelledAnswer
 from tests.rubricweb.import_files import Folder, database, response

@@ -11,8 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from grading.formats.ids import item_id
-from grading.types import MISSING, ItemKind
+from grading.types import MISSING, ItemKind, item_id
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions as banks

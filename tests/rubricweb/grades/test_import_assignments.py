@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.formats.ids import text_md5
+from grading.types import text_md5
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Response, Run
 from rubricweb.grades.configs import scale_of

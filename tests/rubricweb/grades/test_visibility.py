@@ -18,7 +18,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import add_item
 from rubricweb.campaigns.actions import rate
 from rubricweb.campaigns.models import Campaign, DecidedRating, Decision, Turn
-from rubricweb.core.templatetags.core import NOTE
+from rubricweb.core.tags import NOTE
 from rubricweb.graders.models import CalibrationCard, DryRun
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_verdict

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from grading.formats.ids import item_id
+from grading.types import item_id
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.core.models import new_stamp

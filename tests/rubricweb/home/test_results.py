@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from rubricweb.accounts.roles import Role
 from rubricweb.core.reader import everything
-from rubricweb.core.templatetags.core import score
+from rubricweb.core.tags import score
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Run
 from rubricweb.home.results import own_scores

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.imports import actions, staging, worker
+from rubricweb.imports import actions, kind, staging
 from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
@@ -270,13 +270,13 @@ def test_an_import_that_was_lost_in_the_middle_is_made_again_once(upload, client
     """The first worker dies after its last statement, before the commit."""
     batch = upload(ALL)
     client.post(f"{PAGE}{batch.pk}/start/", OPTIONS)
-    real = worker.leases.finish
+    real = kind.leases.finish
 
     def dies(lease, **fields):
         real(lease, **fields)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(worker.leases, "finish", dies)
+    monkeypatch.setattr(kind.leases, "finish", dies)
     with pytest.raises(KeyboardInterrupt):
         worked(batch)
     assert not Collection.objects.get().topics.exists()
@@ -294,7 +294,7 @@ def test_a_worker_that_lost_its_lease_imports_nothing(upload, client):
     lease = leases.claim(kind_of(batch), batch.pk)
     Import.objects.update(worker="another")
     with pytest.raises(leases.LeaseLost):
-        worker.write(lease)
+        kind.write(lease)
     assert not Collection.objects.get().topics.exists()
 
 
@@ -305,7 +305,7 @@ def test_an_error_that_passes_is_tried_again(upload, monkeypatch, client):
     def overloaded(*args, **kwargs):
         raise OperationalError("too many locks")
 
-    monkeypatch.setattr(worker, "import_collection", overloaded)
+    monkeypatch.setattr(kind, "import_collection", overloaded)
     assert (worked(batch).state, worked(batch).attempts) == ("queued", 2)
     batch = worked(batch)
     assert (batch.state, batch.error) == ("failed", "OperationalError: too many locks")

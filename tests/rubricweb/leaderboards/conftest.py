@@ -1,7 +1,6 @@
 import pytest
 
-from grading.formats.ids import item_id
-from grading.types import Importance
+from grading.types import Importance, item_id
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from tests import factories

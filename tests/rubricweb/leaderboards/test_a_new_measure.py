@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from grading.measures import registry
-from grading.measures.base import ItemMeasure, LabelMeasure, ShortName, Threshold
+from grading.measures import ItemMeasure, LabelMeasure, ShortName, Threshold, registry
 from rubricweb.corpus.models import Run
 from rubricweb.editor.trial import WeightTrialForm
 from tests.rubricweb.markup import markup

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grading.measures import registry
-from grading.measures.base import ItemMeasure
+from grading.measures import ItemMeasure, registry
 from grading.statistics.rank_correlation import Coefficient
 from grading.types import ItemKind
 from rubricweb.client.gate import Outcome, verdict_of

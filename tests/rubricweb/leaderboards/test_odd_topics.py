@@ -10,8 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from grading.measures import registry
-from grading.measures.base import LabelMeasure
+from grading.measures import LabelMeasure, registry
 from grading.types import Importance, ItemKind, TrecEval
 from rubricweb.banks.actions import retire_item, weigh_item
 from rubricweb.core.models import new_stamp

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import pytest
 
-from grading.formats.ids import text_md5
+from grading.types import text_md5
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection, Response, Run, Topic
 from rubricweb.support.labels import Citation

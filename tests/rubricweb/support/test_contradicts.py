@@ -12,8 +12,7 @@ from django.urls import reverse
 
 from grading import support
 from grading.formats.support_labels import read_labelled_answers
-from grading.support import STANCE_PROMPT_ID, JudgedCitations, Support
-from grading.support.scores import SupportRule
+from grading.support import STANCE_PROMPT_ID, JudgedCitations, Support, SupportRule
 from rubricweb.exports.support import (
     SupportExport,
     answer_line,

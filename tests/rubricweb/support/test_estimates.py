@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from grading.support import JudgedCitations, Support
-from grading.support.scores import SupportRule
+from grading.support import JudgedCitations, Support, SupportRule
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.support import actions, labelling

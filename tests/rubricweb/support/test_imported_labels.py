@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.support import Support
-from grading.support.scores import SupportRule
+from grading.support import Support, SupportRule
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.exports.support import answer_line, labelled_answers

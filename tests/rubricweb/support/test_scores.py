@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from grading.support import Support
-from grading.support.scores import SupportRule
+from grading.support import Support, SupportRule
 from grading.types import FAILED
 from rubricweb.exports.support import score_rows
 from rubricweb.support import actions

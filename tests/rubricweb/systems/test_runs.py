@@ -5,12 +5,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.formats.ids import text_md5
 from grading.graders import completions
 from grading.graders.connection import CallProblem
 from grading.graders.replies import Answer, NoReply
 from grading.systems.pipeline import Answering
-from grading.types import ErrorClass
+from grading.types import ErrorClass, text_md5
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.actions import is_empty, withdraw_run
 from rubricweb.corpus.models import Run
@@ -19,7 +18,7 @@ from rubricweb.jobs.limits import Limits, change_limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
-from rubricweb.systems import actions, kind, retrieval
+from rubricweb.systems import actions, retrieval
 from rubricweb.systems.models import SystemChunk, SystemJob
 from tests import factories
 from tests.rubricweb.systems.conftest import MOON, TEXTS, start, work
@@ -137,7 +136,7 @@ def test_a_run_says_which_model_wrote_it(sea, owner, writer):
 def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     job = start(sea, owner, **ragnarok())
     chunk = job.chunks.first()
-    monkeypatch.setattr(kind, "made_as_json", lambda made: 1 / 0)
+    monkeypatch.setattr(actions, "made_as_json", lambda made: 1 / 0)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
@@ -153,7 +152,7 @@ def test_a_kept_text_that_is_no_answer_is_asked_for_again(sea, owner, writer, mo
     """As workers of earlier versions kept it, thinking and all."""
     job = start(sea, owner, **ragnarok())
     first, second = job.chunks.all()
-    monkeypatch.setattr(kind, "made_as_json", lambda made: 1 / 0)
+    monkeypatch.setattr(actions, "made_as_json", lambda made: 1 / 0)
     for chunk in (first, second):
         work_on("system", chunk.pk)
     monkeypatch.undo()

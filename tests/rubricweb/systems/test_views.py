@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from grading.systems.base import SystemStep
+from grading.systems import SystemStep
 from grading.systems.pipeline import Answering
 from rubricweb.accounts.roles import Role
 from rubricweb.core.models import AuditEntry

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from rubricweb.archives.cold_storage import cool
+from rubricweb.archives.actions import cool
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.grades.cold import CannotMove, folder_of

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from grading.formats.battles import csv_lines, write_csv, write_json
 from rubricweb.arena.answers import Verdict
 from rubricweb.arena.battle_files import arena_battles
-from rubricweb.arena.judges.votes import JudgeVotes, judge_names, votes_of
+from rubricweb.arena.judges import JudgeVotes, judge_names, votes_of
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Collection

@@ -9,7 +9,7 @@ from django.core.management import CommandError
 
 from rubricweb.core.formatting import counted
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus import attribute_jobs
+from rubricweb.corpus import topic_attributes
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.writers import Writer, first_writer, writer_choices
 from rubricweb.jobs.limits import add_limit_arguments, limits_named
@@ -32,13 +32,13 @@ class Command(OperatorCommand):
         collection = collection_named(slug)
         own = first_writer(collection)
         writer = Writer(options["backend"] or own.backend, options["llm"] or own.llm)
-        expected = attribute_jobs.price(collection, writer)
+        expected = topic_attributes.price(collection, writer)
         self.stdout.write(f"{writer.llm}: {counted(expected.cells, 'call')}, {expected.text}")
         if options["price_only"]:
             return
         limits = limits_named(options, expected)
         try:
-            job = attribute_jobs.start(collection, writer, limits=limits, by=None)
-        except attribute_jobs.AllTopicsScored as error:
+            job = topic_attributes.start(collection, writer, limits=limits, by=None)
+        except topic_attributes.AllTopicsScored as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"started: {job}, at most {counted(job.most_calls, 'call')}")

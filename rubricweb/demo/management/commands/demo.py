@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import FrameType
 
 import redis
 from django.conf import settings
@@ -193,7 +192,7 @@ class Command(reader.OperatorCommand):
     def handle(self, *, port: int, load_only: bool, model: str | None, **options: object) -> None:
         for ending in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(ending) is not signal.SIG_IGN:  # as nohup wants it
-                signal.signal(ending, _interrupt)
+                signal.signal(ending, signal.default_int_handler)
         try:
             if not load_only:
                 check_port(port)
@@ -260,7 +259,3 @@ class Command(reader.OperatorCommand):
             self.stdout.write(f"  {member.user.username:<10} {Role(member.role).label}{of_team}")
         self.stdout.write("")
         self.stdout.flush()
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

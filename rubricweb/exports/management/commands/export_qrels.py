@@ -15,7 +15,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports import boards
 from rubricweb.exports.files import replacing
-from rubricweb.graders import calibrated_labels
+from rubricweb.graders.rated_cells import labels_document, order_in_words
 from rubricweb.leaderboards.board import BoardError, BoardSpec, provenance
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
 
@@ -55,7 +55,7 @@ class Command(OperatorCommand):
         counted = f"{len(labels)} labels of {len({qrel.query_id for qrel in labels})} {units}"
         self.stderr.write(f"{counted}{where}: {provenance.label_basis(spec)}")
         if spec.measure.label_maps and spec.bank:
-            self.stderr.write(calibrated_labels.ordered(spec.bank, spec.config, spec.measure.label_maps))
+            self.stderr.write(order_in_words(spec.bank, spec.config, spec.measure.label_maps))
         for loss in boards.qrels_losses(spec) if options["losses"] else ():
             self.stderr.write(f"lost: {loss}")
 
@@ -105,5 +105,5 @@ def _calibration(spec: BoardSpec) -> dict[str, object]:
     if not spec.measure.label_maps or not spec.bank:
         return {}
     maps = spec.measure.label_maps
-    made = calibrated_labels.document(spec.bank, spec.config, min_grade=spec.measure.min_grade)
+    made = labels_document(spec.bank, spec.config, min_grade=spec.measure.min_grade)
     return {"calibration": {"pairs": maps.cells, "topics": maps.topics, **made}}

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.formats.tables import tsv_lines
-from grading.support.scores import SupportRule
+from grading.support import SupportRule
 from grading.types import MISSING
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing

@@ -15,9 +15,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from grading.errors import BadFormat, Unclear
-from grading.formats import registry
+from grading.formats import Content, registry
 from grading.formats.assignments import PEOPLE
-from grading.formats.base import Content
 from grading.segmentation import PassagesOf
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank

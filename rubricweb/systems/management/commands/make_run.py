@@ -6,14 +6,13 @@ from argparse import ArgumentParser
 
 from django.core.management.base import CommandError
 
-from grading.systems.base import MAX_WORDS
+from grading.systems import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.jobs.limits import Limits, add_limit_arguments
 from rubricweb.systems import actions
-from rubricweb.systems.kind import SystemPrice, price
 
 
 class Command(OperatorCommand):
@@ -43,7 +42,7 @@ class Command(OperatorCommand):
         collection = collection_named(str(options["slug"]))
         spec = _spec(options)
         topics = list(collection.topics.order_by("query_id"))
-        expected = price(collection, spec, len(topics))
+        expected = actions.price(collection, spec, len(topics))
         self.stdout.write(f"{spec.method}: {len(topics)} topics, {_in_words(expected)}")
         if options["price_only"]:
             return
@@ -67,7 +66,7 @@ class Command(OperatorCommand):
         self.stdout.write(f"started: {job}{at_most}")
 
 
-def _in_words(expected: SystemPrice) -> str:
+def _in_words(expected: actions.SystemPrice) -> str:
     if not expected.calls:
         return "no model is asked"
     money = "price unknown" if expected.price.dollars is None else expected.price.dollars_words

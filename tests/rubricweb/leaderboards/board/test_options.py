@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grading.formats.ids import item_id
 from grading.statistics.max_t import MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import mean_intervals
-from grading.types import Importance, ItemKind
+from grading.types import Importance, ItemKind, item_id
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version

@@ -2,8 +2,7 @@
 
 import pytest
 
-from grading.formats.ids import text_md5
-from grading.types import ItemKind
+from grading.types import ItemKind, text_md5
 from rubricweb.corpus.models import Response
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import (

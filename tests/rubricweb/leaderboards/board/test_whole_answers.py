@@ -6,8 +6,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.formats.ids import text_md5
 from grading.segmentation import MAX_TOKENS
+from grading.types import text_md5
 from rubricweb.corpus.models import Response
 from rubricweb.grades.configs import config_for
 from tests import factories

@@ -9,7 +9,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
-from rubricweb.core.templatetags.core import bdi
+from rubricweb.core.tags import bdi
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
 

@@ -10,7 +10,7 @@ from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from rubricweb.banks.models import Item
-from rubricweb.core.templatetags.core import grade_chip, icon, percent
+from rubricweb.core.tags import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
 from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
