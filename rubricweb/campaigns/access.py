@@ -14,6 +14,7 @@ from rubricweb.accounts.models import Membership, User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns import adjudication, ratable
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import hidden_of_cell
@@ -37,16 +38,20 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
 
     Nobody works on cells of secret items, and of passages that no accepted run brings any more.
     """
-    cell: CampaignCell
-    rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
-    rows = rows.filter(campaign=campaign_id, pk=cell_id, revision__is_secret=False)
-    rows = rows.annotate(has_absent_runs=ratable.has_absent_runs("campaign__collection"))
-    for cell in _with_access(rows, user.pk, campaign="campaign", collection="campaign__collection"):
+    for cell in _cell_with_access(user.pk, campaign_id, cell_id):
         if cell.campaign.collection.slug == slug and not ratable.is_left_out(cell, cell.campaign.collection):
             _require(cell, cell.campaign, user, roles.TO_RATE)
             return cell
     campaign_for(user, slug, campaign_id)
     raise Http404("No such pair.")
+
+
+@compiled_once
+def _cell_with_access(user: int, campaign: int, cell: int) -> QuerySet[CampaignCell]:
+    rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
+    rows = rows.filter(campaign=campaign, pk=cell, revision__is_secret=False)
+    rows = rows.annotate(has_absent_runs=ratable.has_absent_runs("campaign__collection"))
+    return _with_access(rows, user, campaign="campaign", collection="campaign__collection")
 
 
 def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Rows:

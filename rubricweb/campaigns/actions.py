@@ -22,6 +22,7 @@ from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried, take_mi
 from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import CellChoice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.grades import human_ratings
 from rubricweb.grades.human_models import Draw, HumanGrade
@@ -369,6 +370,7 @@ def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, CellState]:
     return turn, CellState(*row)
 
 
+@compiled_once
 def _locked_turn(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
     """Lock the person's turn of the cell, if there is one, and return it with the fields of `CellState`."""
     last_number, grader_rating = _cell_state(revision, passage, person, config)

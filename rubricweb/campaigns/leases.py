@@ -20,6 +20,7 @@ from django.db.models.functions import Coalesce, Now
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.ratable import UNREADABLE, has_absent_runs, left_out_turns
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.models import is_duplicate
 from rubricweb.grades.human_models import HumanGrade
 
@@ -79,7 +80,7 @@ def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None
     `count`. Call it in a transaction that is `retried`; that may hold locks already, so this waits for no
     other lock.
     """
-    holds = count if campaign.is_by_passage and _holds(campaign, person, count) else 0
+    holds = count if campaign.is_by_passage and _holds(campaign, person) >= count else 0
     while campaign.is_open and holds < count and (turn := _candidate(campaign, person)):
         most = allowance(turn.left, turn.others)
         holds = turn.holds
@@ -202,13 +203,19 @@ class NextTurn(NamedTuple):
         return CampaignCell(pk=self.cell_id, revision_id=self.revision_id, passage_id=self.passage_id)
 
 
-def _holds(campaign: Campaign, person: User, count: int) -> bool:
-    """Return whether the person surely holds so many turns, by a query far cheaper than `_candidate`.
+def _holds(campaign: Campaign, person: User) -> int:
+    """Return how many turns the person surely holds, by a query far cheaper than `_candidate`.
 
     A passage's turns come at once, so most ratings need no further one.
     """
-    held = campaign.turns.filter(~_IS_UNREADABLE, person=person, state=State.LEASED)
-    return held.exclude(has_absent_runs("campaign__collection")).count() >= count
+    return sum(_surely_held(campaign.pk, person.pk))
+
+
+@compiled_once
+def _surely_held(campaign: int, person: int) -> QuerySet[Turn, Any]:
+    held = Turn.objects.filter(~_IS_UNREADABLE, campaign=campaign, person=person, state=State.LEASED)
+    held = held.exclude(has_absent_runs("campaign__collection")).order_by()
+    return held.values("campaign").annotate(turns=Count("*")).values_list("turns", flat=True)
 
 
 def _candidate(campaign: Campaign, person: User) -> NextTurn | None:

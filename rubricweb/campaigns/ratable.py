@@ -20,9 +20,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from grading.types import CONTRADICTS, ItemKind, Outcome, Purpose
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, ItemRevision
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ordering import Floats
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import rating_sign, rating_words
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
@@ -38,6 +39,9 @@ from rubricweb.grades.verification import PassageSegment, highlighted
 
 UNREADABLE = Q(revision__is_secret=True) | Q(passage__text="")
 """Cells that nobody may or can read."""
+
+
+_IS_OPEN = Q(state__in=(Turn.State.PENDING, Turn.State.LEASED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +143,15 @@ def unasked(turns: QuerySet[Turn], collection: Collection) -> QuerySet[Turn]:
     return _unasked(turns, UNREADABLE | _left_out(collection))
 
 
-def unreadable(turns: QuerySet[Turn]) -> QuerySet[Turn]:
-    """Return what `unasked` returns where every run of the collection is accepted."""
-    return _unasked(turns, UNREADABLE)
+def unreadable(campaign: int, collection: int) -> QuerySet[Turn]:
+    """Return what `unasked` returns where every run of the collection is accepted.
+
+    It begins with the few items and passages, so that it need not look at each turn of a large campaign.
+    """
+    secret = ItemRevision.including_secret.filter(topic__collection=collection, is_secret=True).values("pk")
+    textless = Passage.objects.filter(collection=collection, text="").values("pk")
+    cells = CampaignCell.objects.filter(Q(revision__in=secret) | Q(passage__in=textless), campaign=campaign)
+    return Turn.objects.filter(_IS_OPEN, campaign=campaign, cell__in=cells.order_by().values("pk"))
 
 
 def without_text(turns: QuerySet[Turn]) -> QuerySet[Turn]:
@@ -151,7 +161,7 @@ def without_text(turns: QuerySet[Turn]) -> QuerySet[Turn]:
 
 def _unasked(turns: QuerySet[Turn], cells: Q) -> QuerySet[Turn]:
     is_away = Exists(CampaignCell.objects.filter(cells, pk=OuterRef("cell")))
-    return turns.filter(is_away, state__in=(Turn.State.PENDING, Turn.State.LEASED))
+    return turns.filter(is_away, _IS_OPEN)
 
 
 def _left_out(collection: Collection) -> Q:
@@ -324,16 +334,27 @@ def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]
     An answer may also come from the same model by another prompt.
     """
     graders = {cell: cell.config for cell in cells if cell.config is not None}
-    places = Q(pk__in=())
-    for cell, config in graders.items():
-        places |= Q(revision=cell.revision_id, passage=cell.passage_id, config__llm=config.llm)
+    places = [(cell.revision_id, cell.passage_id, config.llm) for cell, config in graders.items()]
     by_place = defaultdict(list)
-    for row in Grade.objects.filter(places).select_related("config") if graders else ():
+    for row in _grades_at_one(*places[0]) if len(places) == 1 else _grades_at(places):
         by_place[row.revision_id, row.passage_id, row.config.llm].append(row)
     return {
         cell.pk: _graded_by(config, by_place[cell.revision_id, cell.passage_id, config.llm])
         for cell, config in graders.items()
     }
+
+
+def _grades_at(places: Iterable[tuple[int, int, str]]) -> QuerySet[Grade]:
+    """Return the grades of these places, as (revision, passage, model), with their configs."""
+    at = Q(pk__in=())
+    for revision, passage, llm in places:
+        at |= Q(revision=revision, passage=passage, config__llm=llm)
+    return Grade.objects.filter(at).select_related("config")
+
+
+@compiled_once
+def _grades_at_one(revision: int, passage: int, llm: str) -> QuerySet[Grade]:
+    return _grades_at([(revision, passage, llm)])
 
 
 def _graded_by(config: GraderConfig, rows: Iterable[Grade]) -> tuple[Grade | None, str]:

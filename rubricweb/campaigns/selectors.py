@@ -28,6 +28,7 @@ from rubricweb.campaigns.ratable import (
     unreadable,
     without_text,
 )
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.human_models import HumanGrade
 
@@ -141,7 +142,7 @@ def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> 
         passages=passages,
         answered=answered,
         is_empty=is_empty,
-        cells=campaign.cells.count(),
+        cells=sum(_cells(campaign.pk)),
         done=figures.done,
         total=figures.total,
         textless=without_text(campaign.turns.all()).count() if has_nothing else 0,
@@ -178,13 +179,18 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     Each has `last_number`, the number of the person's latest event for its cell; 0 without one.
     """
     at = 0 if cell is None else cell.pk
-    held = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=at), campaign=campaign.pk, person=person.pk)
-    turns: list[Any] = list(_with_card_fields(held, person.pk))
+    turns = _held_or_looked_at(campaign.pk, person.pk, at)
     for turn in turns:
         turn.cell.campaign, turn.cell.has_absent_runs = campaign, turn.has_absent_runs
     turns = [turn for turn in turns if not is_left_out(turn.cell, campaign.collection)]
     first = {turn.cell.passage_id for turn in turns if turn.cell_id == at}
     return sorted(turns, key=lambda turn: turn.cell.passage_id not in first)
+
+
+@compiled_once
+def _held_or_looked_at(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
+    held = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
+    return _with_card_fields(held, person)
 
 
 def _with_card_fields(turns: QuerySet[Turn], person: int) -> QuerySet[Any, Any]:
@@ -213,16 +219,39 @@ class Figures(NamedTuple):
 
 
 def _figures(campaign: Campaign, person: User, *, are_runs_absent: bool) -> Figures:
-    """Return the figures by short queries: Django takes far longer to write one of many subqueries."""
-    turns = campaign.turns.order_by()
-    states = turns.values_list("state").annotate(Count("pk"), mine=Count("pk", filter=Q(person=person)))
+    states = _by_state(campaign.pk, person.pk)
     counts = {State(state): (number, mine) for state, number, mine in states}
     done, mine = counts.get(State.SUBMITTED, (0, 0))
     needed = sum(number for state, (number, _) in counts.items() if state != State.SKIPPED)
-    away = unasked(turns, campaign.collection) if are_runs_absent else unreadable(turns)
-    finished = turns.filter(person=person, state__in=Turn.DONE).order_by("-done_at", "-pk")
-    last = list(finished.values_list("cell", "done_at")[: PACE_OF + 1])
-    return Figures(total=needed - away.count(), done=done, mine=mine, last=last)
+    away = unasked(campaign.turns.all(), campaign.collection).count() if are_runs_absent else 0
+    unreadable = 0 if are_runs_absent else sum(_unreadable(campaign.pk, campaign.collection_id))
+    last = _last_done(campaign.pk, person.pk)
+    return Figures(total=needed - away - unreadable, done=done, mine=mine, last=last)
+
+
+@compiled_once
+def _cells(campaign: int) -> QuerySet[CampaignCell, Any]:
+    cells = CampaignCell.objects.filter(campaign=campaign).order_by()
+    return cells.values("campaign").annotate(cells=Count("*")).values_list("cells", flat=True)
+
+
+@compiled_once
+def _by_state(campaign: int, person: int) -> QuerySet[Turn, Any]:
+    """Return how many turns are in each state, and how many of these are the person's."""
+    turns = Turn.objects.filter(campaign=campaign).order_by().values_list("state")
+    return turns.annotate(Count("pk"), mine=Count("pk", filter=Q(person=person)))
+
+
+@compiled_once
+def _unreadable(campaign: int, collection: int) -> QuerySet[Turn, Any]:
+    turns = unreadable(campaign, collection).order_by()
+    return turns.values("campaign").annotate(turns=Count("*")).values_list("turns", flat=True)
+
+
+@compiled_once
+def _last_done(campaign: int, person: int) -> QuerySet[Turn, Any]:
+    done = Turn.objects.filter(campaign=campaign, person=person, state__in=Turn.DONE)
+    return done.order_by("-done_at", "-pk").values_list("cell", "done_at")[: PACE_OF + 1]
 
 
 def _are_runs_absent(campaign: Campaign, turns: list[Any]) -> bool:

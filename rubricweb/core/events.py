@@ -8,7 +8,7 @@ import secrets
 from django.conf import settings
 from django.db import transaction
 
-from rubricweb.core.servers import kept_client, redis_client
+from rubricweb.core.servers import kept_client
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +27,11 @@ def publish(channel: str, name: str) -> None:
     import redis  # here: models import this module
 
     try:
-        with redis_client() as connection:
-            both = connection.pipeline()
-            both.set(last_key(channel), name, ex=KEPT_SECONDS)  # what is left of its life says when this was
-            both.set(NAMED + channel, secrets.token_hex(NAME_BYTES), ex=KEPT_SECONDS)
-            both.publish(channel, name)
-            both.execute()
+        both = kept_client(settings.REDIS_URL).pipeline()
+        both.set(last_key(channel), name, ex=KEPT_SECONDS)  # what is left of its life says when this was
+        both.set(NAMED + channel, secrets.token_hex(NAME_BYTES), ex=KEPT_SECONDS)
+        both.publish(channel, name)
+        both.execute()
     except redis.RedisError as error:
         logger.debug("event %s on %s was not sent: %s", name, channel, error)
 

@@ -204,6 +204,7 @@ class Passage(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection"),
         )
+        indexes = [models.Index(fields=["collection"], condition=models.Q(text=""), name="passages_textless")]
 
     def __str__(self) -> str:
         return self.doc_id
@@ -304,9 +305,7 @@ class Ranking(models.Model):
     scores = models.JSONField()
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("run", "topic"), name="one_ranking_per_run_and_topic"),
-        )
+        constraints = [models.UniqueConstraint(fields=("run", "topic"), name="one_ranking_per_run_and_topic")]
 
     def __str__(self) -> str:
         return f"ranking of run {self.run_id} for topic {self.topic_id}"

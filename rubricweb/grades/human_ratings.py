@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from uuid import UUID, uuid4, uuid5
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.core import events
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.models import is_duplicate, new_stamp
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades import visibility
@@ -129,8 +130,7 @@ def _saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
 
 def _already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
     """Return the event saved with this `uid`; raise RatedMeanwhile unless `seen` is the latest number."""
-    of_cell = Q(revision=cell.revision_id, passage=cell.passage_id)
-    events = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
+    events = _events(by.pk, cell.revision_id, cell.passage_id, uid or uuid4())
     by_uid = {event.uid: event for event in events}
     if uid in by_uid:
         return by_uid[uid]
@@ -138,6 +138,13 @@ def _already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> Huma
     if (last.number if last else 0) != seen:
         raise RatedMeanwhile(last, seen)
     return None
+
+
+@compiled_once
+def _events(by: int, revision: int, passage: int, uid: UUID) -> QuerySet[HumanGrade]:
+    """Return the person's events of a cell and the one with this uid, oldest first."""
+    at = Q(revision=revision, passage=passage) | Q(uid=uid)
+    return HumanGrade.objects.filter(at, by=by).order_by("number")
 
 
 def record_verdict(

@@ -152,6 +152,9 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(fields=("collection", "doc_id"), name="doc_id_once_a_collection")
                 ],
+                "indexes": [
+                    models.Index(fields=["collection"], condition=models.Q(text=""), name="passages_textless")
+                ],
             },
         ),
         migrations.CreateModel(

@@ -1,0 +1,95 @@
+"""Queries that are compiled once: Django takes several times longer to write a short one than to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from copy import copy
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import QuerySet
+
+from rubricweb.core.http import MAX_ID
+
+P = ParamSpec("P")
+Row = TypeVar("Row")
+_FIRST_MARK = 2**62
+"""The first of the numbers that stand for keys in a compiled query: no row has such a key."""
+
+
+def compiled_once(build: Callable[P, QuerySet[Any, Row]]) -> Callable[P, list[Row]]:
+    """Return a function that runs the query of `build` and returns its rows; its first call compiles it.
+
+    The query may depend on the arguments alone, which are numbers, UUIDs or texts, given by position; each is
+    a value that the database compares or returns, and decides nothing in `build`. What depends on the reader
+    raises NoReader.
+    """
+    built: Callable[..., QuerySet[Any, Row]] = build
+    by_vendor: dict[str, _Compiled] = {}
+
+    @wraps(build)
+    def rows(*keys: P.args, **_: P.kwargs) -> list[Row]:
+        if any(isinstance(key, int) and key > MAX_ID for key in keys):
+            return list(built(*keys))  # no row has such a key, as Django knows
+        vendor = connections[DEFAULT_DB_ALIAS].vendor
+        if vendor not in by_vendor:
+            marks = [_mark(key, number) for number, key in enumerate(keys)]
+            queryset = Context().run(built, *marks)  # where no reader is set, who would stay in it
+            by_vendor[vendor] = _Compiled(queryset, marks)
+        return by_vendor[vendor].rows(keys)
+
+    return rows
+
+
+def _mark(key: Any, number: int) -> object:
+    """Return what stands for a key of this type; it is converted for the database as the key would be."""
+    mark = _FIRST_MARK + number
+    return UUID(int=mark) if isinstance(key, UUID) else type(key)(mark)
+
+
+class _Compiled:
+    """A query with its SQL, and which of its parameters stand for keys."""
+
+    def __init__(self, queryset: Any, marks: Sequence[object]) -> None:
+        self.queryset = queryset  # Any: private attributes of a QuerySet
+        self.compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
+        self.sql, self.parameters = self.compiler.as_sql()
+        numbers = {form: number for number, mark in enumerate(marks) for form in _forms(mark)}
+        self.places = [numbers.get(value) for value in self.parameters]
+        fields = [field for field, *_ in self.compiler.select[: self.compiler.col_count]]
+        self.converters = self.compiler.get_converters(fields)
+        if missing := set(range(len(marks))).difference(self.places):
+            raise ValueError(f"Arguments {sorted(missing)} of a compiled query are none of its parameters.")
+
+    def rows(self, keys: Sequence[object]) -> list[Any]:
+        queryset: Any = QuerySet(self.queryset.model, self._bound(keys), DEFAULT_DB_ALIAS)
+        queryset._fields = self.queryset._fields
+        return list(self.queryset._iterable_class(queryset))
+
+    def _bound(self, keys: Sequence[object]) -> Any:
+        """Return the query with a compiler that has its SQL already."""
+        compiler, query = copy(self.compiler), copy(self.queryset.query)
+        values = tuple(
+            value if place is None else _like(value, keys[place])
+            for value, place in zip(self.parameters, self.places, strict=True)
+        )
+        compiler.connection = connections[DEFAULT_DB_ALIAS]
+        compiler.as_sql = lambda *_, **__: (self.sql, values)
+        compiler.get_converters = lambda _: self.converters
+        query.get_compiler = lambda *_, **__: compiler
+        return query
+
+
+def _forms(mark: object) -> tuple[object, ...]:
+    """Return how a database may get the value: SQLite has UUIDs as text."""
+    return (mark, mark.hex) if isinstance(mark, UUID) else (mark,)
+
+
+def _like(parameter: Any, key: Any) -> object:
+    """Return the key in the type of the parameter that stands for it."""
+    if isinstance(key, UUID):
+        return key if isinstance(parameter, UUID) else key.hex
+    return type(parameter)(key)

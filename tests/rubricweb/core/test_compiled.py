@@ -1,0 +1,74 @@
+"""Queries that are compiled once give the rows that they would give compiled anew."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from rubricweb.banks.models import ItemRevision
+from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import NoReader, Reader, reading_as
+from rubricweb.corpus.models import Topic
+from rubricweb.grades.human_models import HumanGrade
+
+pytestmark = pytest.mark.django_db
+
+
+def of(collection: int, query_id: str) -> QuerySet[Topic]:
+    topics = Topic.objects.select_for_update(of=("self",)).select_related("collection")
+    return topics.filter(collection=collection, query_id=query_id)
+
+
+def by_uid(uid: UUID, person: int) -> QuerySet[HumanGrade]:
+    return HumanGrade.objects.filter(Q(uid=uid), by=person).values_list("uid", "by")
+
+
+@transaction.atomic
+def test_each_call_has_its_own_values(collection):
+    rows = compiled_once(of)
+    topics = [collection.topics.create(query_id=name, text=name, position=9) for name in ("one", "two")]
+    for topic in topics:
+        with CaptureQueriesContext(connection) as captured:
+            (row,) = rows(collection.pk, topic.query_id)
+            assert (row, row.text, row.collection) == (topic, topic.text, collection)
+        assert len(captured) == 1
+    assert rows(collection.pk, "three") == rows(collection.pk + 1, "one") == []
+
+
+def test_it_is_compiled_once(monkeypatch):
+    built = []
+
+    def build(uid: UUID, person: int) -> QuerySet[HumanGrade]:
+        built.append(uid)
+        return by_uid(uid, person)
+
+    rows = compiled_once(build)
+    assert rows(uuid4(), 1) == rows(uuid4(), 2) == []
+    assert len(built) == 1
+
+
+def test_a_uid_is_compared_as_the_database_stores_it(collection, assessor):
+    topic = collection.topics.create(query_id="one", text="one", position=9)
+    revision = ItemRevision.objects.create(topic=topic, uid="one/1", text="why?")
+    place = {"topic": topic, "revision": revision, "passage": collection.passages.create(doc_id="d")}
+    event = HumanGrade.objects.create(**place, by=assessor, number=1, rating=3, how="grid", uid=uuid4())
+    rows = compiled_once(by_uid)
+    assert rows(uuid4(), assessor.pk) == []
+    assert rows(event.uid, assessor.pk) == [(event.uid, assessor.pk)]
+
+
+def test_a_number_beyond_all_keys_has_no_row():
+    assert compiled_once(lambda key: Topic.objects.filter(pk=key))(2**63) == []
+
+
+def test_a_query_that_does_not_compare_an_argument_is_refused():
+    with pytest.raises(ValueError, match=r"Arguments \[1\]"):
+        compiled_once(lambda first, _second: Topic.objects.filter(pk=first))(1, 2)
+
+
+def test_a_query_that_depends_on_the_reader_is_refused():
+    """Compiled, it would show to everybody what its first reader may see."""
+    with reading_as(Reader(sees_everything=True)), pytest.raises(NoReader):
+        compiled_once(lambda key: ItemRevision.objects.filter(pk=key))(1)
