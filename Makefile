@@ -99,8 +99,9 @@ contact-sheet: setup-test ## make docs/screens/*.webp again: every screen, three
 site: setup ## build the public site from the documents into dist/site, without a network; SITE_URL=https://... for llms.txt
 	$(BIN)/python docs/site/build.py $(SITE_URL:%=--url %)
 
-test-fuzz: setup-test ## damage every sample file 10,000 times: each is read, or refused with file and line (an hour)
+test-fuzz: setup-test ## damage every sample file 10,000 times, and rows of an archive 200 times: read without a fault, or refused (an hour)
 	TEST_MUTATIONS=10000 $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/grading/formats -k "damaged or mutated"
+	FUZZ_ROUNDS=200 $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/rubricweb/archives/test_fuzzed.py
 
 lock: setup-test ## resolve requirements/*.txt again from pyproject.toml
 	requirements/lock.sh $(BIN)/uv

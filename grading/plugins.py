@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from grading.errors import BadFormat
 from grading.graders import registry as graders
-from grading.measures import ItemMeasure, LabelMeasure
-from grading.measures import registry as measures
+from grading.measures import ItemMeasure, LabelMeasure, registry as measures
 from grading.prompts import Prompt
 from grading.prompts.prompt import by_class
 
@@ -110,8 +109,10 @@ def _add_measure(offered: object, distribution: str) -> str:
 
 def _add_format(offered: object, distribution: str) -> str:
     """Register a format, for reading: what it raises over a file, or gives amiss, is said of the file."""
-    from grading.formats import Format
-    from grading.formats import registry as formats  # here: few processes read files
+    from grading.formats import (
+        Format,
+        registry as formats,  # here: few processes read files
+    )
 
     each = _checked(offered, Format)
     _require_free(each.name, {other.name for other in (*formats.FORMATS, *formats.PLUGGED)})

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,6 @@ from numpy.typing import NDArray
 
 MIN_RATING = 0
 MAX_RATING = 5
-USUAL_MIN_GRADE = 4
-"""The rating that covers an item where no prompt states one: `prompts.usual_min_grade` of 0 to 5."""
 MISSING = -1
 """Matrix value of a cell that nobody graded."""
 FAILED = -2
@@ -63,6 +62,21 @@ class Purpose(StrEnum):
     EXTRACT = "extract"
     VERIFY = "verify"
     DIRECT = "direct"
+
+
+def usual_min_grade(purpose: Purpose, scale: tuple[int, int]) -> int:
+    """Return the lowest rating that covers where the prompt states none: four fifths of the scale.
+
+    Of direct labels the upper half: 2 of UMBRELA's 0 to 3 and of TREC RAG's 0 to 4, 1 of Thomas's 0 to 2.
+
+    >>> [usual_min_grade(purpose, (0, 5)) for purpose in (Purpose.RATE, Purpose.DIRECT)]
+    [4, 3]
+    """
+    share = 0.5 if purpose is Purpose.DIRECT else 0.8
+    return scale[0] + math.ceil(share * (scale[1] - scale[0]))
+
+
+USUAL_MIN_GRADE = usual_min_grade(Purpose.RATE, (MIN_RATING, MAX_RATING))
 
 
 class TrecEval(StrEnum):

@@ -21,6 +21,7 @@ from rubricweb.jobs import worker_state
 from rubricweb.support import labels
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
+from tests.frames import roomy
 from tests.portable import is_portable
 from tests.schema import copy_test_database
 from tests.servers import give_each_table_its_own_keys
@@ -29,6 +30,9 @@ from tests.states import empty_quickly_after_tests
 
 # What the collection of the tests makes stays, and what they make is soon free without the garbage collector.
 gc.set_threshold(50_000, 20, 20)
+
+# What sets up, calls and tears down each test.
+pytest.CallInfo.from_call = roomy(pytest.CallInfo.from_call)  # type: ignore[method-assign]
 
 # A busy machine is no failure.
 settings.register_profile("untimed", deadline=None)

@@ -6,7 +6,6 @@ from grading.prompts.custom import (
     from_options,
     from_template,
     is_own,
-    usual_min_grade,
 )
 from grading.prompts.prompt import PLACEHOLDERS, ParseRule, Prompt, get, published
 
@@ -21,5 +20,4 @@ __all__ = [
     "get",
     "is_own",
     "published",
-    "usual_min_grade",
 ]

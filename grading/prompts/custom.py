@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from grading.errors import BadPrompt, UnknownPlaceholder
 from grading.prompts.prompt import PLACEHOLDERS, ParseRule, Prompt, by_class
-from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
+from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose, usual_min_grade
 
 if TYPE_CHECKING:
     from grading.graders import JSON
@@ -194,22 +193,6 @@ def covering_from(prompt: Prompt, min_grade: int) -> Prompt:
     changed = replace(prompt, min_grade=min_grade)
     check(changed)
     return replace(changed, version=_digest(changed))
-
-
-def usual_min_grade(purpose: Purpose, scale: Scale) -> int:
-    """Return the lowest rating that covers where the prompt states none.
-
-    Four fifths of the scale: 4 of 0 to 5, 2 of 0 to 2. Of direct labels the upper half: 2 of UMBRELA's 0 to 3
-    and of TREC RAG's 0 to 4, 1 of Thomas's 0 to 2.
-
-    >>> [usual_min_grade(Purpose.RATE, (0, highest)) for highest in (1, 2, 3, 5)]
-    [1, 2, 3, 4]
-    >>> [usual_min_grade(Purpose.DIRECT, (0, highest)) for highest in (1, 2, 3, 4)]
-    [1, 1, 2, 2]
-    """
-    lowest, highest = scale
-    share = 0.5 if purpose is Purpose.DIRECT else 0.8
-    return lowest + math.ceil(share * (highest - lowest))
 
 
 def _implied(rule: ParseRule, labels: Mapping[str, int]) -> Scale | None:

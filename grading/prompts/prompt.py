@@ -24,6 +24,7 @@ from grading.types import (
     Parsed,
     ParsedRating,
     Purpose,
+    usual_min_grade,
 )
 from grading.verify import verify
 
@@ -251,20 +252,22 @@ def by_class() -> dict[str, Prompt]:
     for file in resources.files(__package__).iterdir():
         if file.name.endswith(".toml"):
             for entry in tomllib.loads(file.read_text(encoding="utf-8"))["prompt"]:
-                low_high = entry.get("scale")
+                low_high, purpose = entry.get("scale"), Purpose(entry["purpose"])
+                scale = (low_high[0], low_high[1]) if low_high else None
+                usual = usual_min_grade(purpose, scale) if scale else None
                 prompt = Prompt(
                     prompt_class=entry["prompt_class"],
                     version=entry["version"],
-                    purpose=Purpose(entry["purpose"]),
+                    purpose=purpose,
                     kinds=frozenset(ItemKind(kind) for kind in entry["kinds"]),
-                    scale=(low_high[0], low_high[1]) if low_high else None,
+                    scale=scale,
                     template=entry["template"],
                     source=entry["source"],
                     rule=ParseRule(entry["parse"]),
                     system=entry.get("system", ""),
                     labels=tuple(entry.get("labels", {}).items()),
                     is_strict=entry.get("strict", False),
-                    min_grade=entry.get("min_grade"),
+                    min_grade=entry.get("min_grade", usual),
                     items_a_call=entry.get("items_a_call", 1),
                     summary=entry["summary"],
                 )

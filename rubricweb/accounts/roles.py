@@ -119,9 +119,22 @@ def role_in(user: User, collection_id: int) -> Role | None:
         return Role.ORGANIZER
     cache = _role_cache(user)
     if collection_id not in cache:
-        held = user.memberships.filter(collection=collection_id).values_list("role", flat=True).first()
-        remember(user, collection_id, held)
-    return cache[collection_id]
+        read_roles(user)
+    return cache.setdefault(collection_id, None)
+
+
+def collections_with(user: User, needed: Role) -> list[int]:
+    """Return the keys of the collections where the person's role is `needed` or includes it."""
+    held: dict[int, Role] = user.__dict__.get("_roles_held") or read_roles(user)
+    return [pk for pk, role in held.items() if role.includes(needed)]
+
+
+def read_roles(user: User) -> dict[int, Role]:
+    """Return the person's roles by collection, and cache all of them: one query is as dear as another."""
+    rows = user.memberships.values_list("collection_id", "role")
+    held = user.__dict__["_roles_held"] = {pk: Role(role) for pk, role in rows}
+    _role_cache(user).update(held)
+    return held
 
 
 def remember(user: User, collection_id: int, held: str | None) -> None:

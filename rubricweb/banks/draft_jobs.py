@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Collection as Several
+from collections.abc import Callable, Collection as Several, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -29,8 +28,7 @@ from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftReque
 from rubricweb.banks.drafting import DraftOptions, announce, request_of
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
-from rubricweb.corpus import convert
-from rubricweb.corpus import convert as corpus
+from rubricweb.corpus import convert, convert as corpus
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 from rubricweb.corpus.writers import Writer, limited_writer, unlimited_writer
 from rubricweb.jobs import leases

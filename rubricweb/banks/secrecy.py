@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django.db.models import Manager, Q, QuerySet
 
 from rubricweb.accounts import roles
-from rubricweb.accounts.models import Membership
 from rubricweb.core.reader import reader
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
 
 Rows = TypeVar("Rows", bound=QuerySet[Any])
-ROLES = [role for role in roles.Role if role.includes(roles.TO_SEE_SECRETS)]
 
 
 def readable(rows: Rows, *wordings: str) -> Rows:
@@ -51,8 +49,8 @@ def _visible_to(user: User | None, path: str) -> Q:
     is_open = ~Q(**{f"{steps}is_secret": True})
     if user is None:
         return is_open
-    collections = Membership.objects.filter(user=user, role__in=ROLES).values("collection")
-    return is_open | Q(**{f"{steps}topic__collection__in": collections})
+    collections = roles.collections_with(user, roles.TO_SEE_SECRETS)
+    return is_open | Q(**{f"{steps}topic__collection__in": collections}) if collections else is_open
 
 
 def sees_secrets(collection_id: int) -> bool:

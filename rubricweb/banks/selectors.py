@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
 from rubricweb.corpus.models import Collection, Topic
@@ -51,7 +51,7 @@ def topic_items(bank: Bank, topic: Topic) -> list[Item]:
     return list(
         bank.items.for_topic(topic)
         .select_related("revision", "merged_into__revision")
-        .prefetch_related("revision__answer_keys")
+        .prefetch_related(Prefetch("revision__answer_keys", AnswerKey.objects.all()))  # one gate for all
     )
 
 

@@ -18,6 +18,7 @@ from django.http import HttpRequest, QueryDict
 from django.utils.html import format_html
 
 from rubricweb.core.http import parse_id
+from rubricweb.core.widgets import WRITERS
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -45,6 +46,8 @@ class ProjectRenderer(TemplatesSetting):
             for _, options, _ in widget["optgroups"]:
                 for option in options:
                     option["label"] = format_html("<bdi>{}</bdi>", option["label"])
+        if writer := WRITERS.get(template_name):
+            return writer(widget)
         return super().render(template_name, context, request)
 
 

@@ -7,11 +7,12 @@ reads nothing: `reader` raises NoReader.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from django.core.exceptions import PermissionDenied
 from django.core.management.base import BaseCommand, CommandError
@@ -21,6 +22,12 @@ from rubricweb.core.formatting import counted, number
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+SAFE = ("GET", "HEAD")
+"""Methods of requests that change nothing that pages show."""
 
 
 class NoReader(RuntimeError):
@@ -49,6 +56,8 @@ class Reader:
     """Salt of `corpus.pseudonyms` by collection; empty where names are shown."""
     run_names: Mapping[str, str] = field(default_factory=dict)
     """Names of runs in a release, by run tag; empty where tags are shown."""
+    read: dict[Any, Any] = field(default_factory=dict)
+    """What functions that are `read_once` returned."""
 
     @property
     def user(self) -> User | None:
@@ -111,6 +120,27 @@ def reading_as(someone: Reader) -> Iterator[None]:
         yield
     finally:
         _reader.reset(token)
+
+
+def read_once(read: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Keep what a function returns for the rest of a request that changes nothing (GET or HEAD).
+
+    It is kept with the reader, so that no other one gets it. Its arguments are hashable, and nobody changes
+    what it returns.
+    """
+
+    @wraps(read)
+    def once(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        now = _reader.get(None)
+        if now is None or getattr(now.request, "method", "") not in SAFE:
+            return read(*args, **kwargs)
+        key = (read, args, tuple(kwargs.items()))
+        if key not in now.read:
+            now.read[key] = read(*args, **kwargs)
+        result: Result = now.read[key]
+        return result
+
+    return once
 
 
 def everything() -> AbstractContextManager[None]:

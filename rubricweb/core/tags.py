@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import cast
 from uuid import UUID, uuid4
 
 from django import template
@@ -12,7 +14,7 @@ from django.template import Context
 from django.template.defaultfilters import floatformat
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.utils.html import format_html, json_script
+from django.utils.html import conditional_escape, format_html, json_script
 from django.utils.safestring import SafeString
 
 from grading.types import CONTRADICTS
@@ -116,6 +118,7 @@ def once() -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=1)
 def script_texts() -> SafeString:
     """Return the texts of the page's scripts as JSON."""
     return json_script({name: str(text) for name, text in TEXTS.items()}, "texts")
@@ -128,6 +131,7 @@ def new_uid() -> UUID:
 
 
 @register.simple_tag
+@cache
 def icon(name: str) -> SafeString:
     """Draw a symbol of `static/img/icons.svg` beside words; screen readers skip it."""
     sprite = static("img/icons.svg")
@@ -152,7 +156,7 @@ def last_is_current(trail: str) -> str:
 @register.filter
 def bdi(text: object) -> SafeString:
     """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
-    return format_html("<bdi>{}</bdi>", text) if text not in (None, "") else SafeString("")
+    return SafeString(f"<bdi>{conditional_escape(cast('str', text))}</bdi>" if text not in (None, "") else "")
 
 
 @register.simple_tag(takes_context=True)
@@ -242,6 +246,7 @@ def tone(state: str) -> str:
 
 
 @register.simple_tag
+@lru_cache(maxsize=64)
 def grade_chip(value: int | str | None) -> SafeString:
     """Render a rating as a coloured digit.
 

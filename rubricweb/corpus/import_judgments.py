@@ -11,8 +11,14 @@ from grading.errors import BadFormat
 from grading.formats.graded_records import GradedLine
 from grading.formats.trec import numbered_qrels, qrels_notes
 from rubricweb.core import database
-from rubricweb.corpus.import_base import ID_LIMIT as FACET_LIMIT
-from rubricweb.corpus.import_base import FilePosition, Tally, TopicImporter, fitting_id, fitting_judgment
+from rubricweb.corpus.import_base import (
+    ID_LIMIT as FACET_LIMIT,
+    FilePosition,
+    Tally,
+    TopicImporter,
+    fitting_id,
+    fitting_judgment,
+)
 from rubricweb.corpus.import_passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.models import Judgment, Topic
 

@@ -26,6 +26,7 @@ from grading.statistics.rank_intervals import competition_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.core.formatting import counted
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
 from rubricweb.corpus.pseudonyms import hides_names
 from rubricweb.corpus.run_slices import RunSlice
@@ -116,6 +117,7 @@ class Official:
         return {run_tag: round(fmean(scores), TIED_DECIMALS) for run_tag, scores in of_runs.items()}
 
 
+@read_once
 def official_boards(collection: Collection, runs: RunSlice | None = None) -> list[Official]:
     """Return the boards by name, without runs that are not accepted, and without all but `runs`.
 

@@ -22,6 +22,7 @@ from sys import intern
 from django.db.models import Count, Exists, OuterRef, Sum
 from django.db.models.functions import Length
 
+from rubricweb.core.reader import read_once
 from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.topic_pools import CACHED_TOPICS, CollectionPool, TopicPool, judgments_of, rankings_of
@@ -39,9 +40,10 @@ _seen_out_of_date: dict[int, int] = {}
 CACHED_SIZES = 8
 
 
+@read_once
 def collection_pool(collection: Collection) -> CollectionPool:
     """Return the runs with the names that the reader may see."""
-    pool = pool_at(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
+    pool = pool_at(collection.pk, stamp_of(collection.pk))
     names = pseudonyms.shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)
 
@@ -202,6 +204,7 @@ def pooled_passages(collection: Collection, topic_ids: Iterable[int]) -> dict[in
     return passages
 
 
+@read_once
 def stamp_of(collection_id: int) -> int:
     """Return the stamp that every change of pools and runs moves."""
     return int(Collection.objects.values_list("stamp", flat=True).get(pk=collection_id))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb.core.formatting import counted
+from rubricweb.core.reader import read_once
 from rubricweb.corpus import pseudonyms
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import stored_rule
@@ -78,6 +79,7 @@ def run_names(collection: Collection, runs: RunSlice | None = None) -> dict[int,
     return {pk: name for pk, name in pairs if runs is None or pk in runs.run_pks}
 
 
+@read_once
 def tasks(collection: Collection) -> dict[str, str]:
     """Return the tasks of accepted runs as addresses have them, with their labels; the empty one last.
 

@@ -24,8 +24,7 @@ from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.banks.actions import add_item, retire_item, revise_item, weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
-from rubricweb.campaigns import actions as queue
-from rubricweb.campaigns import adjudication, leases, population
+from rubricweb.campaigns import actions as queue, adjudication, leases, population
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Topic
 from rubricweb.demo.loading import account, grade

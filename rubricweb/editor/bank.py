@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.contrib import messages
+from django.db.models import prefetch_related_objects
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -125,6 +126,7 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     `item` is open beside it, or `beside` is a passage to read there.
     """
     figures = _figures(request, bank)
+    prefetch_related_objects([topic], "subtopics")  # the list of items and the forms below it name them
     panel = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
     passage_pk = panel.passage.pk if panel else None
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, passage_pk=passage_pk)
@@ -159,6 +161,8 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | None:
     """Return the item that the address names after a change without JavaScript, and its effect."""
+    if not named:
+        return None
     item = (
         bank.items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(named)).first()
     )

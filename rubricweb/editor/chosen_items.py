@@ -11,8 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from rubricweb.accounts import roles
-from rubricweb.banks import access, actions
-from rubricweb.banks import selectors as banks
+from rubricweb.banks import access, actions, selectors as banks
 from rubricweb.banks.changes import BankError, Conflict, hide_items, show_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.formatting import counted

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Mapping
+from collections.abc import Collection as Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django import forms
-from django.db.models import Q, QuerySet, prefetch_related_objects
+from django.db.models import QuerySet, prefetch_related_objects
 
 from grading.generation.models import drafting_backends
 from grading.generation.similarity import SimilarText, near_duplicates
@@ -124,6 +123,9 @@ def inbox(
     refused: Mapping[int, RefusedDraft] | None = None,
 ) -> DraftInbox:
     """Return the rows of drafts; near-duplicates are computed anew, since decisions change them."""
+    requests = list(DraftRequest.objects.filter(bank=bank, topic=topic).select_related("by"))
+    if not requests:
+        return DraftInbox((), (), ())
     prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
     drafts = list(waiting(bank, topic))
     # Questions are compared with questions only, nuggets with nuggets.
@@ -151,7 +153,7 @@ def inbox(
         )
         for draft in drafts
     )
-    return DraftInbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
+    return DraftInbox(tuple(rows), tuple(_requests(bank, requests, names)), tuple(suggestions))
 
 
 def _marks(draft: Draft, names: Mapping[str, str]) -> tuple[LintMark, ...]:
@@ -195,10 +197,9 @@ def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     return drafts.select_related("request__bank__collection").order_by("pk")
 
 
-def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
+def _requests(bank: Bank, requests: Iterable[DraftRequest], names: Mapping[str, str]) -> list[RequestRow]:
+    """Return those that are still at work, and those that failed until somebody dismisses them."""
     state = DraftRequest.State
-    is_left = Q(state__in=(state.FAILED, state.CANCELLED), is_dismissed=False)
-    rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_left, bank=bank, topic=topic)
     shows_reply = secrecy.sees_secrets(bank.collection_id)
     return [
         RequestRow(
@@ -206,7 +207,9 @@ def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[Reques
             names.get(row.facet_id, row.facet_id),
             reply=row.reply if shows_reply else "",
         )
-        for row in rows.select_related("by")
+        for row in requests
+        if row.state in DraftRequest.LIVE
+        or (row.state in (state.FAILED, state.CANCELLED) and not row.is_dismissed)
     ]
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from django.utils.html import escape
+from django.utils.safestring import SafeString
 
 from grading.item_lint import LintMark, coverage_marks, word_marks
 from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Ratings
@@ -45,11 +48,16 @@ class GradeBar:
     height: int
 
     @property
-    def y(self) -> int:
-        return BAR_HEIGHT - self.height
+    def svg(self) -> str:
+        return (
+            f"<g><title>{escape(self.label)}: {self.count}</title>"
+            f'<rect class="reach" x="{self.x}" y="0" width="{BAR_SLOT}" height="{BAR_HEIGHT + 2}" />'
+            f'<rect class="bar" data-bar="{self.name}" x="{self.x + 1}" y="{BAR_HEIGHT - self.height}"'
+            f' width="{BAR_SLOT - 2}" height="{self.height}" rx="1" /></g>'
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ItemFigures:
     """Figures of an item over the pool of its topic, by one grader."""
 
@@ -98,6 +106,15 @@ class ItemFigures:
         return self.counts[COLUMNS.index(FAILED)]
 
     @property
+    def bars_svg(self) -> SafeString:
+        return SafeString("".join(bar.svg for bar in self.bars))
+
+    @property
+    def bars_text(self) -> str:
+        """Return "rated 0: 12, rated 1: 3"."""
+        return ", ".join(f"{bar.label}: {bar.count}" for bar in self.bars)
+
+    @cached_property
     def bars(self) -> list[GradeBar]:
         """Return bars for the ratings of the grader's scale."""
         tallest = max(self.counts, default=0) or 1
@@ -122,7 +139,7 @@ class ItemFigures:
         return GradeBar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FiguredRow(banks.ItemRow):
     """A listed item with its figures; None if no grader grades its kind."""
 
@@ -134,7 +151,7 @@ class FiguredRow(banks.ItemRow):
     set_aside: frozenset[tuple[str, int]] = frozenset()
     """The kind of flag and the wording of each problem that a person set aside."""
 
-    @property
+    @cached_property
     def marks(self) -> list[LintMark]:
         """Return what its words, and the grades that the reader may see, show to be wrong."""
         item = self.item

@@ -197,7 +197,7 @@ def new_item_form(
         {name: after.cleaned_data[name] for name in ("kind", "facet_id")} if after else {"kind": "question"}
     )
     form = NewItemForm(posted, initial=same, auto_id="new-item-%s")
-    subtopics = list(topic.subtopics.values_list("facet_id", "text"))
+    subtopics = [(facet.facet_id, facet.text) for facet in topic.subtopics.all()]
     offer_choices(form, "facet_id", [("", "The whole topic"), *((pk, text or pk) for pk, text in subtopics)])
     if not subtopics:
         form.fields["facet_id"].widget = forms.HiddenInput()

@@ -19,8 +19,14 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from grading.formats.assessments import BY_MODEL, BY_PEOPLE, LABEL_KEYS, csv_lines, label_of
-from grading.formats.assessments import PROMPT_CLASS as ASSESSED
+from grading.formats.assessments import (
+    BY_MODEL,
+    BY_PEOPLE,
+    LABEL_KEYS,
+    PROMPT_CLASS as ASSESSED,
+    csv_lines,
+    label_of,
+)
 from grading.formats.assignments import (
     FAILED_WORD,
     PEOPLE,
@@ -154,7 +160,9 @@ def whole_answers(scope: BankScope, config: GraderConfig, dialect: Dialect) -> I
     """Yield the whole answers of runs that count, by topic and then run."""
     collection = scope.bank.collection
     pool = collection_pool(collection)
-    graded, responses = matrices(config, pool), _responses(scope.bank)
+    graded = matrices(config, pool)
+    rows = Response.objects.filter(run__collection=collection, passages_of=PassagesOf.WHOLE.value)
+    responses = {(row.topic_id, row.run_id): row for row in rows.select_related("topic")}
     tags = dict(collection.runs.values_list("pk", "run_tag"))
     items = {line.query_id: line.items for line in bank_lines(scope, dialect)}
     for topic in pool.topics:
@@ -173,11 +181,6 @@ def _texts_of(topic: TopicPool) -> dict[str, str]:
     alone = {doc_ids[0] for doc_ids in topic.ranked if doc_ids and len(doc_ids) == 1}
     pks = [topic.passage_pks[topic.row_of[doc_id]] for doc_id in alone if doc_id in topic.row_of]
     return dict(Passage.objects.filter(pk__in=pks).values_list("doc_id", "text"))
-
-
-def _responses(bank: Bank) -> dict[tuple[int, int], Response]:
-    rows = Response.objects.filter(run__collection=bank.collection_id, passages_of=PassagesOf.WHOLE.value)
-    return {(row.topic_id, row.run_id): row for row in rows.select_related("topic")}
 
 
 def _by_passage(grades: TopicGrades) -> dict[str, dict[str, int]]:

@@ -15,8 +15,14 @@ from django.views.decorators.http import require_safe
 
 from grading.formats import listings
 from grading.formats.graded import encoded
-from grading.formats.graded_records import GradedBy, GradedLine, GradedPassage, ImportedGrade, PooledRank
-from grading.formats.graded_records import Judgment as JudgmentOfPassage
+from grading.formats.graded_records import (
+    GradedBy,
+    GradedLine,
+    GradedPassage,
+    ImportedGrade,
+    Judgment as JudgmentOfPassage,
+    PooledRank,
+)
 from grading.formats.listings import ListedItem, ListedPassage, RatedTopic, SpuriousTopic, UncoveredTopic
 from grading.formats.tables import without_formula
 from grading.graders.registry import IMPORTED

@@ -18,6 +18,7 @@ from grading.statistics.rank_correlation import Coefficient, resampled
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.core.formatting import counted
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades import visibility
@@ -77,6 +78,7 @@ class _RatedCell(NamedTuple):
     is_drawn: bool
 
 
+@read_once
 def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> set[tuple[str, str]]:
     """Return (query id, id of the wording) of each item that the grader grades.
 

@@ -5,8 +5,7 @@ The rating of people together is the last adjudication if there is one, else the
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection as Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.types import MISSING, GradeMatrix, Purpose
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.grades import verification, visibility
@@ -94,8 +94,8 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     """Return matrices by topic id, for every topic of the pool; hidden cells are MISSING."""
-    ids = [topic.topic_id for topic in pool.topics]
-    number = dict(HumanStamp.objects.filter(topic__in=ids).values_list("topic_id", "number"))
+    ids = tuple(topic.topic_id for topic in pool.topics)
+    number = _stamps(ids)
     keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
@@ -106,6 +106,11 @@ def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
     return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
+
+
+@read_once
+def _stamps(topic_ids: tuple[int, ...]) -> dict[int, int]:
+    return dict(HumanStamp.objects.filter(topic__in=topic_ids).values_list("topic_id", "number"))
 
 
 def _visible(grades: HumanGrades, hidden: visibility.Hidden) -> HumanGrades:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import database, packed
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.grades import cold, visibility
@@ -173,7 +174,8 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
 
     Cells hidden from the reader are MISSING.
     """
-    stamps = _stamps(config, pool)
+    only = pool.topics[0].topic_id if len(pool.topics) == 1 else None
+    stamps = _stamps(config, pool.collection_id, only)
     keys = {t.topic_id: _key(config, t.topic_id, stamps, pool.stamp) for t in pool.topics}
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in by_topic]
@@ -201,10 +203,12 @@ def topic_grades(config: GraderConfig, pool: CollectionPool, topic_id: int) -> T
     return matrices(config, pool.only(topic_id))[topic_id]
 
 
-def _stamps(config: GraderConfig, pool: CollectionPool) -> Stamps:
-    stamps = MatrixStamp.objects.filter(config=config, topic__collection=pool.collection_id)
-    if len(pool.topics) == 1:
-        stamps = stamps.filter(topic=pool.topics[0].topic_id)
+@read_once
+def _stamps(config: GraderConfig, collection_id: int, only: int | None) -> Stamps:
+    """Return those of the collection's topics, or of `only` one."""
+    stamps = MatrixStamp.objects.filter(config=config, topic__collection=collection_id)
+    if only is not None:
+        stamps = stamps.filter(topic=only)
     rows = stamps.values_list("topic_id", "number", "grades")
     return {topic_id: (number, grades) for topic_id, number, grades in rows}
 

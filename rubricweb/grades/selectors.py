@@ -22,7 +22,7 @@ from grading import prompts
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, MAIN, Bank, BankVersion, Item
 from rubricweb.core.models import AuditEntry
-from rubricweb.core.reader import reader
+from rubricweb.core.reader import read_once, reader
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CACHED_COLLECTIONS
 from rubricweb.corpus.prompts import own_prompts
@@ -45,6 +45,7 @@ class GraderRow:
     grades: int
 
 
+@read_once
 def graders(collection: Collection) -> list[GraderRow]:
     """Return the configs with grades here, and their number of grades."""
     configs = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
@@ -88,6 +89,7 @@ def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection
     return items_by_topic(bank, kinds_of(config))
 
 
+@read_once
 def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     """Return the banks with at least one active item that has a grade of `config`."""
     if collection.cold_at:
@@ -124,14 +126,15 @@ def default_grader(collection: Collection) -> GraderConfig | None:
     return rows[0].config if rows else None
 
 
-def graders_of(bank: Bank, purposes: Iterable[Purpose] = ON_ITEMS) -> list[GraderConfig]:
+@read_once
+def graders_of(bank: Bank, purposes: tuple[Purpose, ...] = ON_ITEMS) -> list[GraderConfig]:
     """Return the graders of these purposes with grades of the bank's active items, the default one first.
 
     The stored one; then those that rate; then by the number of items graded; then by age.
     """
     collection = bank.collection
     stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
-    of_purpose = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=list(purposes))
+    of_purpose = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=purposes)
     if collection.cold_at:
         counts = _cold_counts(collection.pk, collection.cold_at)
         rows = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in of_purpose]
@@ -179,6 +182,7 @@ def is_stored(collection: Collection, config: GraderConfig) -> bool:
     return bool(collection.default_grader) and config.fingerprint == collection.default_grader
 
 
+@read_once
 def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | None:
     """Return the default among the banks that the grader graded, or else among all.
 

@@ -26,7 +26,7 @@ from grading.in_context import INSTRUCTION
 from rubricweb.accounts import roles
 from rubricweb.banks.models import ItemChange, ItemRevision
 from rubricweb.banks.secrecy import readable, sees_secrets
-from rubricweb.core.reader import Reader, reader, reading_as
+from rubricweb.core.reader import Reader, read_once, reader, reading_as
 from rubricweb.corpus import pools, pseudonyms
 from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.grades.human_models import HumanGrade
@@ -144,6 +144,7 @@ def _counted(
     return hidden
 
 
+@read_once
 def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
     """Return what is hidden from the user, or with None from a public link.
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from grading.types import Purpose
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
+from rubricweb.accounts.roles import Role, read_roles, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.core import database, http
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
@@ -82,11 +82,11 @@ class CollectionCard:
 
 def cards(user: User) -> list[CollectionCard]:
     """Return the collections that `user` may see, by name, without those in cold storage."""
-    roles = dict(user.memberships.values_list("collection_id", "role"))
+    roles = read_roles(user)
     return cards_of(list(Collection.objects.visible_to(user).filter(cold_at=None)), roles)
 
 
-def cards_of(collections: list[Collection], roles: Mapping[int, str]) -> list[CollectionCard]:
+def cards_of(collections: list[Collection], roles: Mapping[int, Role]) -> list[CollectionCard]:
     """Return a card of each; who has none of the `roles` by collection counts as its organizer."""
     topics, passages, runs = (
         _counts(Topic.objects.all(), collections),
@@ -106,7 +106,7 @@ def cards_of(collections: list[Collection], roles: Mapping[int, str]) -> list[Co
     return [
         CollectionCard(
             collection=collection,
-            role=Role(roles.get(collection.pk, Role.ORGANIZER)),
+            role=roles.get(collection.pk, Role.ORGANIZER),
             topics=topics.get(collection.pk, 0),
             passages=passages.get(collection.pk, 0),
             runs=runs.get(collection.pk, 0),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from django import template
 from django.template import Context
@@ -255,6 +256,7 @@ OF_STAFF = ("imports:new-collection", "archives:restore")
 """Routes of the site that only those open who may create collections."""
 
 
+@cache
 def screens_for(role: roles.Role, *, is_cold: bool = False) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
     """Return the tabs of a member with the screens that the role opens; tabs without any are left out.
 
@@ -271,6 +273,7 @@ def screens_for(role: roles.Role, *, is_cold: bool = False) -> tuple[tuple[Tab, 
     return tuple((tab, screens) for tab, screens in screens_by_tab if screens)
 
 
+@cache
 def screen_at(route: str, role: roles.Role | None = None) -> Screen | None:
     """Return the screen of a route such as `review:topic`, or the one that the route is reached from.
 

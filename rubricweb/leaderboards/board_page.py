@@ -29,12 +29,12 @@ from rubricweb.leaderboards.board import (
     BoardCorrelation,
     BoardRow,
     BoardTopic,
+    columns as board_columns,
     files,
     provenance,
     selectors,
     sentences,
 )
-from rubricweb.leaderboards.board import columns as board_columns
 from rubricweb.leaderboards.board.columns import Column, Place, changed
 from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.forms import BoardForm, LabelForm

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Mapping
+from collections.abc import Collection as Container, Mapping
 from dataclasses import replace
 
 from django import forms

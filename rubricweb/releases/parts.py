@@ -16,8 +16,7 @@ from django.utils.crypto import salted_hmac
 
 from grading.errors import BadFormat, BadPrompt, UnknownPrompt
 from grading.formats import topics, trec
-from grading.formats.banks import BY_NAME, Loss
-from grading.formats.banks import losses as bank_losses
+from grading.formats.banks import BY_NAME, Loss, losses as bank_losses
 from grading.formats.graded import write_graded
 from grading.formats.reading import write_lines
 from grading.formats.responses import Dialect, dialect_of, losses, write_responses

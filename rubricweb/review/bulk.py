@@ -26,8 +26,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_rows
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades import actions as grading
-from rubricweb.grades import human_ratings, raters
+from rubricweb.grades import actions as grading, human_ratings, raters
 from rubricweb.grades.engine import monitor, stages
 from rubricweb.grades.engine.gaps import gaps_of
 from rubricweb.grades.engine.missing import Missing

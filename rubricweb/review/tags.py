@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from django import template
@@ -74,7 +75,7 @@ def grid_cell(cell: GridCell, suffix: str) -> SafeString:
     text = icon("lock") if cell.state == "hidden" else cell.text
     return mark_safe(  # noqa: S308
         f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{shade}"'
-        f' aria-label="{escape(cell.name)}"{seldom}>{text}{own}</a>'
+        f' aria-label="{html.escape(cell.name)}"{seldom}>{text}{own}</a>'
     )
 
 

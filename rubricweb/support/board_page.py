@@ -32,8 +32,15 @@ from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.support import actions, labelling
 from rubricweb.support.actions import Asking, NothingToAsk, failed_of, unit_of
 from rubricweb.support.agreement import agreement, repeated
-from rubricweb.support.board import CONTRADICTED, RULES, Counting, Mean, SupportBoard, column_names
-from rubricweb.support.board import board as board_of
+from rubricweb.support.board import (
+    CONTRADICTED,
+    RULES,
+    Counting,
+    Mean,
+    SupportBoard,
+    board as board_of,
+    column_names,
+)
 from rubricweb.support.estimates import estimates
 from rubricweb.support.kind import LISTING, measured_rate, price, price_of_job, price_of_retry
 from rubricweb.support.labels import SupportRater, raters

@@ -19,8 +19,7 @@ from grading.near_duplicates import find_near_duplicates, representative
 from grading.systems import Source, retrieval
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import Corpus, PassageIndex, indexed, reciprocal_rank_fusion
-from grading.types import Ranking, text_md5
-from grading.types import Topic as Query
+from grading.types import Ranking, Topic as Query, text_md5
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.kinds import CannotRun

@@ -26,8 +26,7 @@ from rubricweb.jobs import kinds, leases, queue
 from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message, new_secret
 
 if TYPE_CHECKING:
-    from django.utils.functional import _StrOrPromise as StrOrPromise
-    from django.utils.functional import _StrPromise as StrPromise
+    from django.utils.functional import _StrOrPromise as StrOrPromise, _StrPromise as StrPromise
 
     from rubricweb.jobs.models import Job
 

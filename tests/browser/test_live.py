@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 import redis
 from django.conf import settings
 from playwright.sync_api import expect
 
 from rubricweb.core import events
 from tests.browser.waiting import Held, holds
-
-pytestmark = pytest.mark.concurrent
 
 LOST_STREAM = "[object Event]"
 """So htmx writes a lost stream on the console, and opens a new one."""

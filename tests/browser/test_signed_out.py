@@ -99,7 +99,6 @@ def test_outbox_sends_nothing_as_somebody_else(people, places, screen):
     expect_saved(page, screen)
 
 
-@pytest.mark.concurrent
 def test_a_form_waits_for_the_sign_in_and_is_sent_once(people, places):
     page = people.sign_in("developer")
     page.goto(reverse("editor:item-add", args=[places.bank.pk, places.topic.pk]))
@@ -115,7 +114,6 @@ def test_a_form_waits_for_the_sign_in_and_is_sent_once(people, places):
     assert Item.objects.filter(revision__text="Why do larches lose their needles?").count() == 1
 
 
-@pytest.mark.concurrent
 def test_a_plain_form_stays_in_its_page_until_its_person_signs_in(people, places):
     page = people.sign_in("organizer")
     page.goto(places.of_collection("corpus:settings"))
@@ -131,7 +129,6 @@ def test_a_plain_form_stays_in_its_page_until_its_person_signs_in(people, places
     assert places.collection.name == "Autumn leaves, again"
 
 
-@pytest.mark.concurrent
 def test_other_pages_lead_to_the_one_that_sends_what_waits(people, places, queue):
     page = people.sign_in("assessor")
     queue.open(page)
@@ -146,7 +143,6 @@ def test_other_pages_lead_to_the_one_that_sends_what_waits(people, places, queue
     people.complaints[:] = [one for one in people.complaints if not one.startswith("dialog")]
 
 
-@pytest.mark.concurrent
 def test_a_reload_sends_what_waited(people, queue):
     page = people.sign_in("assessor")
     queue.open(page)
@@ -161,7 +157,6 @@ def test_a_reload_sends_what_waited(people, queue):
     people.complaints[:] = [one for one in people.complaints if not one.startswith("dialog")]
 
 
-@pytest.mark.concurrent
 def test_what_an_earlier_version_kept_is_sent_without_its_token(people, queue):
     page = people.sign_in("assessor")
     queue.open(page)

@@ -14,7 +14,7 @@ from tests.rubricweb.jobs.workers import wait_until, workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CELLS = 3 * 40 * 8
+CELLS = 3 * 16 * 8
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def start_worker(database_url, redis_server, tmp_path):
 def job(collection, settings, redis_server) -> GradingJob:
     """Many small chunks, so that there is a middle."""
     settings.CHUNK_CELLS = 8
-    gradable(collection, topics=3, passages=40, items=8)
+    gradable(collection, topics=3, passages=16, items=8)
     (job,) = actions.start_grading(collection, by=None)
     assert job.total == CELLS
     return job

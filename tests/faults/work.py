@@ -20,8 +20,7 @@ from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import actions as grading
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GradingJob
-from rubricweb.imports import actions as importing
-from rubricweb.imports import staging
+from rubricweb.imports import actions as importing, staging
 from rubricweb.imports.models import Import
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import Limits

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from grading.errors import GraderUnavailable
 from grading.graders import GraderSpec

@@ -8,8 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from grading.errors import ParseFailure
 from grading.parsing import parse_final_score, parse_label, parse_rating, parse_yes_no

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from grading import prompts
 from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPlaceholder, UnknownPrompt

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from grading import prompts
-from grading.generation import DraftTask
-from grading.generation import models as writers
+from grading.generation import DraftTask, models as writers
 from grading.graders import JSON, GraderSpec
 from grading.graders.connection import Connection
 from grading.graders.hf_batches import EncodedPrompt

@@ -1,8 +1,7 @@
 """Answers against answer keys."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from grading.verify import Verdict, normal, verify
 

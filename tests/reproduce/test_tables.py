@@ -6,9 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from reproduce import __main__ as command
-from reproduce import _support, dragun_counts, judges_rag26, llmjudge_labels, support_opus, support_rag24
-from reproduce import workbench_dl20_qrels as workbench
+from reproduce import (
+    __main__ as command,
+    _support,
+    dragun_counts,
+    judges_rag26,
+    llmjudge_labels,
+    support_opus,
+    support_rag24,
+    workbench_dl20_qrels as workbench,
+)
 from reproduce._tables import Artefact, Figure, Lacking, Table
 
 TABLES = {name: command.table_named(name) for name in command.NAMES}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.apps import apps
@@ -17,6 +18,8 @@ LEFT_OUT = {"corpus:events", "api:events", "accounts:login", "accounts:logout", 
 class Route:
     name: str
     parameters: tuple[str, ...]
+    has_page: bool = True
+    """Whether GET reaches the view: what only takes forms refuses it before, to everybody and always."""
 
     def address(self, known: Mapping[str, object]) -> str:
         """`known` has a value for each parameter by its name, or by that of the route and the parameter."""
@@ -32,6 +35,21 @@ def routes() -> list[Route]:
     return [route for route in _routes(get_resolver(), ()) if route.name not in LEFT_OUT]
 
 
+def readable_routes() -> list[Route]:
+    """The routes that answer GET, for walks that send nothing."""
+    return [route for route in routes() if route.has_page]
+
+
+def _takes_get(view: Callable[..., object] | None) -> bool:
+    """Whether none of the decorators of a view leaves GET out of its methods."""
+    while view is not None:
+        methods = inspect.getclosurevars(view).nonlocals.get("request_method_list", ["GET"])
+        if "GET" not in methods:
+            return False
+        view = getattr(view, "__wrapped__", None)
+    return True
+
+
 def _routes(resolver: URLResolver, spaces: tuple[str, ...]) -> Iterator[Route]:
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
@@ -39,4 +57,5 @@ def _routes(resolver: URLResolver, spaces: tuple[str, ...]) -> Iterator[Route]:
             if not inner or inner[0] in APPS:
                 yield from _routes(pattern, inner)
         elif isinstance(pattern, URLPattern) and pattern.name and spaces:
-            yield Route(":".join([*spaces, pattern.name]), tuple(pattern.pattern.regex.groupindex))
+            named = ":".join([*spaces, pattern.name])
+            yield Route(named, tuple(pattern.pattern.regex.groupindex), _takes_get(pattern.callback))

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from grading.errors import BadFormat
-from grading.formats.banks import autojudge_v3 as v3
-from grading.formats.banks import importance
+from grading.formats.banks import autojudge_v3 as v3, importance
 from grading.formats.banks.records import (
     BankItem,
     BankLine,

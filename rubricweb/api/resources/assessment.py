@@ -31,17 +31,14 @@ from rubricweb.api.resources import (
     seen_version,
 )
 from rubricweb.banks.models import Item
-from rubricweb.campaigns import access as campaign_access
-from rubricweb.campaigns import actions as campaign_actions
-from rubricweb.campaigns import new_campaign
+from rubricweb.campaigns import access as campaign_access, actions as campaign_actions, new_campaign
 from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, UnknownNames, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
 from rubricweb.review import access as flag_access
-from rubricweb.review.flags import STATES, State, members_who_answer, views
-from rubricweb.review.flags import actions as flag_actions
+from rubricweb.review.flags import STATES, State, actions as flag_actions, members_who_answer, views
 from rubricweb.review.models import Flag, FlagEvent, Kind
 
 CAMPAIGN_WRITES = {"POST": Token.Scope.ORGANIZE}

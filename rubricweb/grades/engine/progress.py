@@ -17,6 +17,7 @@ from django.db.models import Count, F, Max, QuerySet, Sum
 from grading.graders import registry
 from grading.types import Outcome, Purpose
 from rubricweb.core.formatting import counted, number
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine.missing import prompt_of
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
@@ -313,6 +314,7 @@ def job_progress(job: GradingJob) -> JobRow:
     return rows_of(GradingJob.objects.filter(pk=job.pk).select_related("config", "by", "collection"))[0]
 
 
+@read_once
 def measured_rate(config: GraderConfig) -> float | None:
     """Return cells a second of one worker in the config's latest chunks; None if it never graded."""
     return rate_of(JobChunk.objects.filter(job__config=config))
@@ -332,9 +334,13 @@ def expected_rate(config: GraderConfig) -> ExpectedRate:
     guess = backend.guessed_rate if backend else 1.0
     if not guess:
         return ExpectedRate(measured_rate(config) or 0.0, is_guess=False)
-    same_model = JobChunk.objects.filter(job__config__backend=config.backend, job__config__llm=config.llm)
-    measured = measured_rate(config) or rate_of(same_model)
+    measured = measured_rate(config) or _rate_of_model(config.backend, config.llm)
     return ExpectedRate(measured or guess, is_guess=not measured)
+
+
+@read_once
+def _rate_of_model(backend: str, llm: str) -> float | None:
+    return rate_of(JobChunk.objects.filter(job__config__backend=backend, job__config__llm=llm))
 
 
 def rows_of(rows: Iterable[GradingJob]) -> list[JobRow]:

@@ -14,8 +14,7 @@ from grading.formats import tables
 from grading.formats.tables import TextCell, Value
 from grading.measures import registry
 from rubricweb.core.formatting import counted
-from rubricweb.core.tags import percent
-from rubricweb.core.tags import score as score_text
+from rubricweb.core.tags import percent, score as score_text
 from rubricweb.leaderboards.board import Board, BoardRow, RunEstimate, provenance, sentences
 
 STDERR = "\N{PLUS-MINUS SIGN} std. err."

@@ -8,8 +8,7 @@ looks wrong first.
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection as Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple

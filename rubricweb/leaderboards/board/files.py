@@ -11,8 +11,7 @@ import numpy as np
 
 from grading.formats import tables
 from grading.formats.leaderboards import ALL, TABLES, LeaderboardRow, json_lines, table_lines, trec_eval_lines
-from grading.formats.tables import from_mappings
-from grading.formats.tables import tsv_lines as tsv_lines_of
+from grading.formats.tables import from_mappings, tsv_lines as tsv_lines_of
 from grading.statistics.cover_estimate import LEVEL
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_correlation import Correlation

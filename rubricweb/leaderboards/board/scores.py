@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from grading.arrays import divide, none_if_nan, take_rows
 from grading.measures import Weighed
 from grading.statistics.mean_intervals import mean_and_stderr
-from grading.types import MIN_RATING, MISSING, Importance
-from rubricweb.banks.models import Item, ItemRevision
+from grading.types import MIN_RATING, MISSING, Importance, ItemKind
+from rubricweb.banks.models import Bank, BankVersion, Item, ItemRevision
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.corpus.run_slices import pool_of
 from rubricweb.grades import visibility
@@ -75,7 +76,7 @@ def topic_items_of(spec: BoardSpec) -> dict[int, TopicItems]:
         graded = graded_items(spec.config, None, spec.collection)
         return {topic: TopicItems(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in graded.items()}
     by_topic: dict[int, TopicItems] = {}
-    for topic_id, rows in groupby(_rows(spec), key=itemgetter(0)):
+    for topic_id, rows in groupby(_rows(spec.bank, spec.kinds, spec.version), key=itemgetter(0)):
         first: dict[str, tuple[Weighed, str]] = {}
         for _, uid, importance, weight, facet in rows:
             first.setdefault(uid, ((Importance(importance), weight), facet))
@@ -93,6 +94,7 @@ def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
     return digest.hexdigest()[:12]
 
 
+@read_once
 def n_secret(spec: BoardSpec) -> int:
     """Return how many of the board's items are secret."""
     if spec.bank is None:
@@ -129,13 +131,14 @@ def secret_wordings(topics: Iterable[int]) -> set[tuple[int, str]]:
     return set(rows.values_list("topic_id", "uid"))
 
 
-def _rows(spec: BoardSpec) -> list[Fields]:
-    kinds = [str(kind) for kind in spec.kinds]
-    if spec.version is None:
-        now = Item.including_secret.active().filter(bank=spec.bank, kind__in=kinds)
+@read_once
+def _rows(bank: Bank, of_kinds: frozenset[ItemKind], version: BankVersion | None) -> list[Fields]:
+    kinds = [str(kind) for kind in of_kinds]
+    if version is None:
+        now = Item.including_secret.active().filter(bank=bank, kind__in=kinds)
         fields = ("topic_id", "revision__uid", "importance", "weight", "facet_id")
         return list(now.order_by("topic_id", "position", "pk").values_list(*fields))
-    then = spec.version.all_entries.filter(item__kind__in=kinds)
+    then = version.all_entries.filter(item__kind__in=kinds)
     fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id")
     return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))
 

@@ -10,8 +10,7 @@ that serve the board, the one with most rated cells counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection as Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 

@@ -13,8 +13,7 @@ from grading.statistics.max_t import ALPHA, adjusted_p
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import relative_gains
 from grading.types import MISSING
-from rubricweb.banks.models import Bank, ItemRevision, VersionItem
-from rubricweb.banks.models import ItemChange as History
+from rubricweb.banks.models import Bank, ItemChange as History, ItemRevision, VersionItem
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import graded_topic, topic_labels
 from rubricweb.leaderboards.board.certainty import ScoredBoard

@@ -32,8 +32,7 @@ from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.sentences import headline, resolution
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.by_attribute import board_by_attribute, score_sheet, sliceable
-from rubricweb.leaderboards.comparison import changes, sentences
-from rubricweb.leaderboards.comparison import pair as pairs
+from rubricweb.leaderboards.comparison import changes, pair as pairs, sentences
 from rubricweb.leaderboards.comparison.in_context import ContextForm, context_of
 from rubricweb.leaderboards.comparison.then import Then
 from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, AnalysisForm, GraderField

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ from grading.statistics.influence import (
 )
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import passage_labels
-from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, keep_items
 from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, answered, parts, unit_scores
 from rubricweb.leaderboards.sheets import SheetColumn, possible_ranks, sheet
@@ -35,6 +37,8 @@ Texts = Mapping[tuple[int, str], str]
 Link = Callable[[int], str]
 """From a topic id to the address of its grid."""
 POSSIBLE = "possible: ranks that the topics leave open, by the max-T test of all pairs"
+KEPT_BOARDS = 4
+"""Boards whose influences are kept, with their matrices."""
 SHOWN_ITEMS = 50
 """Rows of the table on a page; files have all."""
 
@@ -102,8 +106,28 @@ class Influences:
     dependents: list[DependentRow]
 
 
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A scored board, equal to another of the same scores, which are kept with the grades they are of."""
+
+    spec: BoardSpec
+    run_tags: tuple[str, ...]
+    units: tuple[tuple[TopicPool, TopicItems], ...]
+    grades: tuple[TopicGrades, ...]
+    """As the reader sees them: those from whom cells are hidden have others."""
+    board: ScoredBoard = field(compare=False)
+
+
 def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Influences:
     """Return the influence of all items, or of one topic's."""
+    units = tuple(scored.base.units())
+    grades = tuple(scored.base.grades[topic.topic_id] for topic, _ in units)
+    return _influences(_Scored(scored.spec, tuple(scored.run_tags), units, grades, scored), topic_id)
+
+
+@lru_cache(maxsize=KEPT_BOARDS)
+def _influences(of: _Scored, topic_id: int | None) -> Influences:
+    scored = of.board
     rows: list[InfluenceRow] = []
     boards: list[Floats] = []
     for place, (topic, items) in enumerate(scored.base.units()):

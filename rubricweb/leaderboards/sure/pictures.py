@@ -17,8 +17,7 @@ from grading.types import MIN_RATING, Purpose
 from rubricweb.core.formatting import counted
 from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.configs import scale_of
-from rubricweb.leaderboards import agreement_tables
-from rubricweb.leaderboards import sure as findings
+from rubricweb.leaderboards import agreement_tables, sure as findings
 from rubricweb.leaderboards.agreement import lowest
 from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import scored_board

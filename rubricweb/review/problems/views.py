@@ -36,8 +36,7 @@ from rubricweb.editor.forms import SeenForm, wording_form
 from rubricweb.grades.raters import raters
 from rubricweb.grades.selectors import banks
 from rubricweb.review.flags import actions as flags
-from rubricweb.review.models import Flag
-from rubricweb.review.models import Subject as FlagSubject
+from rubricweb.review.models import Flag, Subject as FlagSubject
 from rubricweb.review.problems import copies, count_hidden, evidence, listing, opened
 from rubricweb.review.problems.listing import FLAG_KINDS, ListedProblem, ProblemKind, reason_of_pair
 from rubricweb.review.problems.opened import (

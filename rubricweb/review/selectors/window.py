@@ -116,7 +116,7 @@ class GridColumn:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there are a thousand, and what is remarked of them is added
 class GridCell:
     """One rating as the template prints it."""
 
@@ -271,13 +271,11 @@ class Window:
         remarks += (
             [f"you say {self._word(mine)}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
         )
-        return replace(
-            cell,
-            name=", ".join((cell.name, *remarks)),
-            marks=" ".join(marked),
-            own=others[0] if others else "",
-            seen=own.number if own is not None else 0,
-        )
+        cell.name = ", ".join((cell.name, *remarks))
+        cell.marks = " ".join(marked)
+        cell.own = others[0] if others else ""
+        cell.seen = own.number if own is not None else 0
+        return cell
 
 
 MARKED = {
@@ -332,13 +330,14 @@ def answer_state(rating: int, *, is_empty: bool) -> str:
 
 
 def _hidden(cell: GridCell, place: str) -> GridCell:
-    return replace(cell, text="", state="hidden", mark="", name=f"{place}, hidden until you rate it")
+    return GridCell(cell.id, cell.href, "", "hidden", "", f"{place}, hidden until you rate it")
 
 
 def _flagged(cell: GridCell, flags: int) -> GridCell:
-    if not flags:
-        return cell
-    return replace(cell, flags=flags, name=f"{cell.name}, {flags} open flag{'' if flags == 1 else 's'}")
+    if flags:
+        cell.flags = flags
+        cell.name += f", {flags} open flag{'' if flags == 1 else 's'}"
+    return cell
 
 
 def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[int]) -> Marks:

@@ -30,8 +30,7 @@ from rubricweb.grades.selectors import banks
 from rubricweb.review import access
 from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, displayed_rating
 from rubricweb.review.selectors.cell import CellView, cell_view
-from rubricweb.review.verify import BankCells, RatedAnew, bank_cells, estimates
-from rubricweb.review.verify import selectors as checks
+from rubricweb.review.verify import BankCells, RatedAnew, bank_cells, estimates, selectors as checks
 from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoVerdictForm, VerdictForm
 from rubricweb.review.verify.selectors import CellToVerify, CheckQuery, answer_rows
 

@@ -15,7 +15,7 @@ from rubricweb.corpus.models import Passage, Run
 from rubricweb.corpus.pseudonyms import run_pseudonym
 from tests.rubricweb.arena.conftest import TAGS, ballot
 from tests.rubricweb.looked_up import looking_up
-from tests.rubricweb.routes import routes
+from tests.rubricweb.routes import readable_routes
 
 VARIED = ("named=on", "verdict=evidence", "format=json", "left=1&right=2")
 
@@ -45,7 +45,7 @@ def told(client_of, assessor, collection, battle):
             "side": "left",
         }
         texts = []
-        for route in routes():
+        for route in readable_routes():
             if not route.name.startswith("arena:") or route.name == "arena:by-name":
                 continue
             address = route.address(known)

@@ -4,8 +4,7 @@ import pytest
 from django.urls import reverse
 
 from grading.types import ItemKind
-from rubricweb.banks import actions as banks
-from rubricweb.banks import drafting
+from rubricweb.banks import actions as banks, drafting
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.corpus.models import Subtopic

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from rubricweb import __main__ as command_line
-from rubricweb import __version__
+from rubricweb import __main__ as command_line, __version__
 
 ROOT = Path(__file__).resolve().parents[3]
 VERBS = [verb for verbs in command_line.VERBS.values() for verb in verbs]

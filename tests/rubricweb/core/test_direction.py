@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Response
 from rubricweb.imports.upload import UploadForm
 from tests.factories import MembershipFactory, UserFactory
 from tests.rubricweb import two_worlds
-from tests.rubricweb.routes import routes
+from tests.rubricweb.routes import readable_routes
 from tests.rubricweb.worlds import blind_campaign, parameters, world
 
 ARABIC = "\u0646\u0635"
@@ -101,14 +101,14 @@ def test_every_text_of_a_page_has_a_direction_of_its_own(collection, owner, clie
     values = parameters(bank, owner, blind_campaign(bank, by=owner))
     write_in_arabic()
     client, wrong, pages = client_of(owner), [], 0
-    for route in routes():
+    for route in readable_routes():
         response = client.get(route.address(values))
         if response.get("Content-Type", "").startswith("text/html") and not response.streaming:
             page = response.content.decode()
             pages += bool(LETTER.search(page))
             wrong += [f"{route.name}: {text}" for text in astray(page)]
     assert not wrong, "\n".join(wrong)
-    assert pages > 100
+    assert pages > 90
 
 
 TOKEN = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<!--.*?-->|<(?=/?[a-zA-Z])|[\"'>]", re.DOTALL)

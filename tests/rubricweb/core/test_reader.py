@@ -11,11 +11,12 @@ from unittest.mock import patch
 import pytest
 from django.conf import settings
 from django.core.management import get_commands
+from django.test import RequestFactory
 from django.utils.module_loading import import_string
 
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import reader as core_reader
-from rubricweb.core.reader import NoReader, OperatorCommand, Reader, everything, reader, reading_as
+from rubricweb.core.reader import NoReader, OperatorCommand, Reader, everything, read_once, reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.grades import actions
@@ -127,3 +128,24 @@ def commands() -> Iterator[str]:
 def test_a_command_sees_everything(name):
     module = import_module(f"{get_commands()[name]}.management.commands.{name}")
     assert issubclass(module.Command, OperatorCommand)
+
+
+@pytest.mark.parametrize(("method", "times"), [("GET", 1), ("POST", 2)])
+def test_only_a_request_that_changes_nothing_keeps_what_it_read(method, times):
+    calls = []
+
+    @read_once
+    def read(place):
+        calls.append(place)
+        return place
+
+    request = RequestFactory().generic(method, "/")
+    with reading_as(Reader(request)):
+        assert [read(1), read(1)] == [1, 1]
+        assert calls == [1] * times
+    calls.clear()
+    with reading_as(Reader(request)):  # another reader
+        assert [read(1), read(2)] == [1, 2]
+    with everything():
+        assert [read(2), read(2)] == [2, 2]
+    assert calls == [1, 2, 2, 2]

@@ -166,7 +166,7 @@ def test_queries_do_not_grow_with_the_items(client_of, developer, item, passages
     client.get(url)
     with CaptureQueriesContext(connection) as many:
         client.get(url)
-    assert len(many) == len(few) <= 26
+    assert len(many) == len(few) <= 20
 
 
 def test_a_row_alone(client_of, viewer, outsider, item):

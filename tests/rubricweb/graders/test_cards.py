@@ -10,8 +10,7 @@ from django.urls import reverse
 from grading.statistics.calibration import RatedCells
 from rubricweb.banks import actions as banks
 from rubricweb.core.models import AuditEntry
-from rubricweb.graders import calibration_cards
-from rubricweb.graders import calibration_cards as cards
+from rubricweb.graders import calibration_cards, calibration_cards as cards
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.human_ratings import rate_cell

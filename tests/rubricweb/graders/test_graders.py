@@ -9,8 +9,7 @@ import pytest
 
 from grading.graders import registry
 from grading.graders.hf_model import SMOLLM2
-from grading.types import Grade as Graded
-from grading.types import Outcome, Trace
+from grading.types import Grade as Graded, Outcome, Trace
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.prompts import active_prompts, save_prompt
 from rubricweb.graders import choices, graders, rated_cells

@@ -16,12 +16,10 @@ from django.urls import reverse
 
 from grading import plugins, prompts
 from grading.errors import BadFormat, GraderUnavailable
-from grading.formats import Content
-from grading.formats import registry as formats
+from grading.formats import Content, registry as formats
 from grading.graders import registry
 from grading.graders.registry import build
-from grading.measures import names
-from grading.measures import registry as measures
+from grading.measures import names, registry as measures
 from grading.prompts.prompt import by_class
 from rubricweb.grades.configs import config_of, require_genuine, spec_for
 from rubricweb.grades.models import Grade, GradingJob, JobChunk

@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from grading.errors import GraderUnavailable
 from grading.graders import registry
-from grading.types import Grade as Graded
-from grading.types import GradeFailure, Outcome, Trace
+from grading.types import Grade as Graded, GradeFailure, Outcome, Trace
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
@@ -377,7 +376,7 @@ def test_wrong_methods(client):
 def test_the_pages_ask_few_queries(client, collection, django_assert_max_num_queries):
     for number in range(5):
         save_prompt(collection, replace_name(number), by=None)
-    with django_assert_max_num_queries(70):
+    with django_assert_max_num_queries(55):
         client.get(GRADERS)
     with django_assert_max_num_queries(20):
         client.get(at("write/"))

@@ -16,8 +16,7 @@ from rubricweb.grades.selectors import (
     keep_default_grader,
     take_imported_default,
 )
-from tests.factories import BankFactory, ItemFactory, grade, lexical_config, pooled
-from tests.factories import TopicFactory as Topics
+from tests.factories import BankFactory, ItemFactory, TopicFactory as Topics, grade, lexical_config, pooled
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db

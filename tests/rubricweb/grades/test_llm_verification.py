@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from grading.graders import registry
-from grading.types import Grade as Graded
-from grading.types import ItemKind, Outcome
+from grading.types import Grade as Graded, ItemKind, Outcome
 from rubricweb.banks.actions import add_item
 from rubricweb.grades import actions, jobs, verification
 from rubricweb.grades.configs import active_configs, spec_of

@@ -14,8 +14,7 @@ from rubricweb.grades import actions, configs
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.models import Grade as GradeOfRow
-from rubricweb.grades.models import GradingJob
+from rubricweb.grades.models import Grade as GradeOfRow, GradingJob
 from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted

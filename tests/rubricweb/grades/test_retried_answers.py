@@ -8,8 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from grading.types import Grade as Graded
-from grading.types import Outcome
+from grading.types import Grade as Graded, Outcome
 from rubricweb.grades import actions, one_answer
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import monitor

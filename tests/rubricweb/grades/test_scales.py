@@ -5,8 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from grading.prompts import usual_min_grade
-from grading.types import USUAL_MIN_GRADE, Purpose
+from grading.types import USUAL_MIN_GRADE, Purpose, usual_min_grade
 from rubricweb.banks.models import DIRECT_UID
 from rubricweb.grades.configs import (
     WHOLE_SCALE,

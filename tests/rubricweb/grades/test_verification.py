@@ -6,8 +6,7 @@ import pytest
 from django.urls import reverse
 
 from grading.graders import registry
-from grading.types import ANSWERED, ItemKind, Outcome, Purpose
-from grading.types import Grade as Graded
+from grading.types import ANSWERED, Grade as Graded, ItemKind, Outcome, Purpose
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.banks.models import AnswerKey, Item
 from rubricweb.corpus.pools import collection_pool

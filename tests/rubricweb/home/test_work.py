@@ -12,8 +12,7 @@ from rubricweb.campaigns.selectors import LEAST_SECONDS
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.home.todo import WaitingKind
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.models import Kind as FlagKind
-from rubricweb.review.models import Subject
+from rubricweb.review.models import Kind as FlagKind, Subject
 from tests.factories import gradable, grade, lexical_config, take
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import HIDDEN, blind_campaign, world

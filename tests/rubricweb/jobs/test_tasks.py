@@ -26,8 +26,7 @@ from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.worker import work_on
 from rubricweb.jobs.worker_state import handed_over
 from tests.factories import STRICT, BankFactory, TopicFactory, gradable
-from tests.rubricweb.jobs.workers import wait_until
-from tests.rubricweb.jobs.workers import workers as worker_processes
+from tests.rubricweb.jobs.workers import wait_until, workers as worker_processes
 from tests.rubricweb.jobs.working import claim
 
 QUESTIONS = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny")

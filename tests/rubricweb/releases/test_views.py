@@ -127,7 +127,7 @@ def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
 def test_the_page_reads_no_release_before_it_is_opened(made, owner, client_of, django_assert_max_num_queries):
     client = client_of(owner)
     client.get(SHARE)
-    with django_assert_max_num_queries(54):
+    with django_assert_max_num_queries(42):
         client.get(SHARE)
 
 

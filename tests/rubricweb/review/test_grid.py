@@ -246,7 +246,7 @@ def test_more_passages_and_runs_take_no_more_queries(autumn, viewer, client_of):
     with CaptureQueriesContext(connection) as many:
         grid = client.get(autumn.grid).context["grid"]
     assert (len(grid.rows), grid.rows[0].run_count, len(grid.rows[0].runs)) == (36, 7, 3)
-    assert len(many) == len(few) <= 27
+    assert len(many) == len(few) <= 23
 
 
 def test_htmx_gets_the_table_and_the_counts(autumn, viewer, client_of):

@@ -31,8 +31,7 @@ from rubricweb.support.labels import PEOPLE, SupportRater, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel, SupportSettings
 from tests.rubricweb.support.conftest import BREAD, MOON, SUN
 from tests.rubricweb.support.test_asking import work
-from tests.rubricweb.support.test_estimates import SENTENCES, TOPICS, many
-from tests.rubricweb.support.test_estimates import label as label_all
+from tests.rubricweb.support.test_estimates import SENTENCES, TOPICS, label as label_all, many
 from tests.rubricweb.support.test_imported_labels import folder, line, load
 from tests.rubricweb.support.test_pages import BACK, BOARD, HTMX, LABEL, decide, text_of
 
