@@ -104,8 +104,8 @@ def test_a_backend_whose_library_is_missing_says_so(monkeypatch: pytest.MonkeyPa
 
 def test_no_heavy_library_is_imported_before_a_model_is_needed() -> None:
     code = (
-        "import sys, grading.graders as g, grading.graders.hf_encoders, grading.graders.hf_causal;"
-        "import grading.graders.hf_encoders, grading.graders.openai_compatible;"
+        "import sys, grading.graders.registry as g, grading.graders.hf_encoders, grading.graders.hf_causal;"
+        "import grading.graders.openai_compatible;"
         "g.build(g.GraderSpec('lexical', 'lexical', 'LexicalBaseline'));"
         "print({'torch', 'transformers', 'openai'} & set(sys.modules))"
     )

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from grading import submissions
 from grading.errors import BadFormat
 from grading.formats.responses import read_responses
 from grading.submissions import (
     Severity,
+    check,
     check_file,
     inspect_file,
     rules_as_json,
@@ -292,7 +292,7 @@ def test_positions_written_as_text_are_found(track, tmp_path):
 
 def test_responses_from_anywhere_are_checked():
     responses = list(read_responses(FORMATS / "rag25.jsonl"))
-    found = submissions(responses, rules_of("rag26"), file="run 7")
+    found = check(responses, rules_of("rag26"), file="run 7")
     assert {(one.category, one.file) for one in found} == {
         ("metadata", "run 7"),
         ("references_uncited", "run 7"),
@@ -303,7 +303,7 @@ def test_a_track_without_responses_is_refused(tmp_path):
     rules = rules_of("rag26")
     only_runs = type(rules)(name="x", label="X", retrieval=rules.retrieval)
     with pytest.raises(BadFormat, match="X takes no responses"):
-        submissions([], only_runs)
+        check([], only_runs)
     path = tmp_path / "run.jsonl"
     path.write_text(json.dumps(rag26()))
     assert [str(one) for one in check_file(path, only_runs)] == [
