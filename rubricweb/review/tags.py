@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from django import template
 from django.http import HttpRequest
-from django.utils.html import conditional_escape, escape, format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from rubricweb.banks.models import Item
-from rubricweb.core.tags import grade_chip, icon, percent
+from rubricweb.core.tags import grade_chip, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
-from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
+from rubricweb.review.rows import GridWriter, grid_cell
+from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS
 
 register = template.Library()
 
@@ -52,30 +52,22 @@ def correlation(value: float) -> str:
     return f" {value:z.2f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
 
 
-@register.simple_tag
-def grid_cells(row: Row, first_column: int, suffix: str) -> SafeString:
-    """Render a row's cells here: a template loop over up to 1,500 of them is slow."""
-    suffix = escape(suffix)
-    cells = (
-        f'<td aria-colindex="{column}">{grid_cell(cell, suffix)}</td>'
-        for column, cell in enumerate(row.cells, first_column + 1)
-    )
-    return mark_safe("".join(cells))  # noqa: S308  (grid_cell escapes)
+register.simple_tag(grid_cell)
 
 
-@register.simple_tag
-def grid_cell(cell: GridCell, suffix: str) -> SafeString:
-    """Render one cell; rare attributes are left out when empty."""
-    seldom = " data-mark" if cell.mark else ""
-    seldom += " data-flags" if cell.flags else ""
-    seldom += f' data-marks="{cell.marks}"' if cell.marks else ""
-    seldom += f' data-seen="{cell.seen}"' if cell.seen else ""
-    own = f"<b>{cell.own}</b>" if cell.own else ""
-    shade = ANSWER_SHADES.get(cell.state, cell.state)
-    text = icon("lock") if cell.state == "hidden" else cell.text
-    return mark_safe(  # noqa: S308
-        f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{shade}"'
-        f' aria-label="{html.escape(cell.name)}"{seldom}>{text}{own}</a>'
+@register.simple_tag(takes_context=True)
+def grid_writer(context: dict[str, Any], flags_at: str, *, has_ticks: bool) -> GridWriter:
+    """Return what writes the head and the rows of the page's grid."""
+    address, card = context["request"].GET.copy(), context["card"]
+    address.pop("at", None)
+    return GridWriter(
+        context["grid"],
+        flags_at,
+        context["suffix"],
+        has_ticks=has_ticks,
+        shows_runs=context["query"].is_roomy,
+        address=address,
+        opened=card.column.pk if card else None,
     )
 
 
