@@ -1,13 +1,35 @@
-"""Widgets of forms as HTML: what Django's templates write, without the tenth of a page's time these take."""
+"""HTML that is written in Python, since templates take several times as long: widgets, and parts of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import html
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString
 
 Widget = Mapping[str, Any]  # Any: as Django's `Widget.get_context` has it
+
+
+def fill(pattern: str, **parts: str | float) -> SafeString:
+    """Return a constant pattern of HTML with its parts, as `format_html` does, in a fifth of its time.
+
+    Every text is escaped but those that are safe. Lazy texts are no parts.
+
+    >>> fill("<b>{name}</b>{number}", name="R&D", number=7)
+    '<b>R&amp;D</b>7'
+    """
+    return SafeString(pattern.format(**{name: _escaped(part) for name, part in parts.items()}))
+
+
+def _escaped(part: str | float) -> str | float:
+    return html.escape(part) if isinstance(part, str) and not isinstance(part, SafeString) else part
+
+
+def joined(parts: Iterable[SafeString]) -> SafeString:
+    """Return parts that are HTML already, one after the other."""
+    return SafeString("".join(parts))
 
 
 def attributes(widget: Widget) -> str:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from django.http import QueryDict
 from django.template.defaultfilters import pluralize
-from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 
 from rubricweb.core.formatting import counted
 from rubricweb.core.tags import DASH, bdi, grade_chip, icon, percent
+from rubricweb.core.widgets import fill, joined
 from rubricweb.review.selectors.grid import Grid
 from rubricweb.review.selectors.window import ANSWER_SHADES, GridCell, GridColumn, Row, RowGroup
 
@@ -47,13 +48,18 @@ COLUMN_HEAD = """
     {tick}
   </span>
 </th>"""
-TICK = """<label class="tick"><input type="checkbox" name="{}" value="{}" form="bulk"><span
-  class="visually-hidden">Select {}</span></label>"""
-FLAG = """<a class="flag-mark" href="{}?{}={}"><span aria-hidden="true">⚑</span> {}<span
-  class="visually-hidden"> open flag{}</span></a>"""
-GROUP = '<span class="group-line" aria-hidden="true"><strong>{}</strong> {}{}</span>'
-RUN = '<span class="run-rank" title="{0}, rank {1}">#{1} {0}</span>'
-RUNS = '<span class="small muted">{} of {} covered{}</span> <span class="run-ranks">{}</span>'
+TICK = """<label class="tick"><input type="checkbox" name="{name}" value="{pk}" form="bulk"><span
+  class="visually-hidden">Select {label}</span></label>"""
+FLAG = """<a class="flag-mark" href="{at}?{name}={pk}"><span aria-hidden="true">⚑</span> {flags}<span
+  class="visually-hidden"> open flag{s}</span></a>"""
+GROUP = '<span class="group-line" aria-hidden="true"><strong>{judgment}</strong> {relevance}{passages}</span>'
+RUN = '<span class="run-rank" title="{run_tag}, rank {rank}">#{rank} {run_tag}</span>'
+RUNS = (
+    '<span class="small muted">{covered} of {items} covered{of}</span> <span class="run-ranks">{runs}</span>'
+)
+KIND = '<span class="kind-line" aria-hidden="true">{kind}s</span>'
+WORDLESS = '<span class="mono">{uid}</span> no text yet'
+WARNING = SafeString('<span aria-hidden="true">⚠</span>')
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +80,25 @@ class GridWriter:
     """The item whose card is open."""
 
     def rows(self) -> SafeString:
-        return format_html_join("", "{}", ((self.row(row),) for row in self.grid.rows))
+        return joined(self.row(row) for row in self.grid.rows)
 
     def row(self, row: Row) -> SafeString:
-        return format_html(
+        return fill(
             ROW,
             number=row.number + 1,
-            opens_group=SafeString(" data-opens-group") if row.group else "",
+            opens_group=SafeString(" data-opens-group") if row.group else NOTHING,
             pk=row.passage_pk,
-            uncovered=SafeString(" data-uncovered") if row.is_uncovered else "",
-            group=group_line(row.group) if row.group else "",
+            uncovered=SafeString(" data-uncovered") if row.is_uncovered else NOTHING,
+            group=group_line(row.group) if row.group else NOTHING,
             tick=self._tick("passage", row.passage_pk, f"passage {row.doc_id}"),
             doc_id=row.doc_id,
             excerpt=row.excerpt,
             flags=self._flags("passage", row.passage_pk, row.flags),
-            unjudged=SafeString(" data-none") if row.judgment is None else "",
+            unjudged=SafeString(" data-none") if row.judgment is None else NOTHING,
             judgment=DASH if row.judgment is None else row.judgment,
             label=grade_chip(row.label),
             covered=counted(row.covered, "item"),
-            runs=self._runs(row) if self.shows_runs else "",
+            runs=self._runs(row) if self.shows_runs else NOTHING,
             cells=self.cells(row),
         )
 
@@ -106,56 +112,57 @@ class GridWriter:
 
     def column_heads(self) -> SafeString:
         first = self.grid.columns.start_index() + 1
-        heads = (self.column_head(number, column) for number, column in enumerate(self.grid.columns, first))
-        return format_html_join("", "{}", ((head,) for head in heads))
+        return joined(
+            self.column_head(number, column) for number, column in enumerate(self.grid.columns, first)
+        )
 
     def column_head(self, number: int, column: GridColumn) -> SafeString:
         self.address["card"] = str(column.pk)
         kind = column.kind.capitalize()
-        wordless = format_html('<span class="mono">{}</span> no text yet', column.uid[-6:])
-        return format_html(
+        return fill(
             COLUMN_HEAD,
             number=number,
             pk=column.pk,
             states=" opens-kind" * column.opens_kind + " is-wordless" * (not column.text),
             revision=column.revision_pk,
-            kind_line=format_html('<span class="kind-line" aria-hidden="true">{}s</span>', kind)
-            if column.opens_kind
-            else "",
+            kind_line=fill(KIND, kind=kind) if column.opens_kind else NOTHING,
             address=self.address.urlencode(),
             title=column.text or column.uid,
-            current=SafeString(' aria-current="true"') if column.pk == self.opened else "",
+            current=SafeString(' aria-current="true"') if column.pk == self.opened else NOTHING,
             kind=kind,
             name=column.short_name,
-            text=bdi(column.text) if column.text else wordless,
+            text=bdi(column.text) if column.text else fill(WORDLESS, uid=column.uid[-6:]),
             spurious=" is-spurious" * column.is_spurious,
             share=percent(column.covered),
             perhaps=", perhaps misleading" * column.is_spurious,
-            warning=SafeString('<span aria-hidden="true">⚠</span>') if column.is_spurious else "",
+            warning=WARNING if column.is_spurious else NOTHING,
             covered=column.covered_value,
             flags=self._flags("item", column.pk, column.flags),
             tick=self._tick("item", column.pk, column.name),
         )
 
     def _tick(self, name: str, pk: int, label: str) -> SafeString:
-        return format_html(TICK, name, pk, label) if self.has_ticks else NOTHING
+        return fill(TICK, name=name, pk=pk, label=label) if self.has_ticks else NOTHING
 
     def _flags(self, name: str, pk: int, flags: int) -> SafeString:
-        return format_html(FLAG, self.flags_at, name, pk, flags, pluralize(flags)) if flags else NOTHING
+        if not flags:
+            return NOTHING
+        return fill(FLAG, at=self.flags_at, name=name, pk=pk, flags=flags, s=pluralize(flags))
 
     def _runs(self, row: Row) -> SafeString:
-        runs = format_html_join("", RUN, ((run.run_tag, run.rank) for run in row.runs))
-        retrieved = f", {counted(row.run_count, 'run')}" if row.run_count else ""
-        return format_html(RUNS, row.covered, counted(self.grid.counts.items, "item"), retrieved, runs)
+        runs = joined(fill(RUN, run_tag=run.run_tag, rank=run.rank) for run in row.runs)
+        of = f", {counted(row.run_count, 'run')}" if row.run_count else ""
+        items = counted(self.grid.counts.items, "item")
+        return fill(RUNS, covered=row.covered, items=items, of=of, runs=runs)
 
 
 def group_line(group: RowGroup) -> SafeString:
     """Return the line above the passages of one judgment."""
-    passages = counted(group.passages, "passage")
-    if group.judgment is None:
-        return format_html(GROUP, "Not judged", "", passages)
-    relevance = "relevant · " if group.is_relevant else "not relevant · "
-    return format_html(GROUP, f"Judged {group.judgment}", relevance, passages)
+    judgment, relevance = "Not judged", ""
+    if group.judgment is not None:
+        judgment = f"Judged {group.judgment}"
+        relevance = "relevant · " if group.is_relevant else "not relevant · "
+    return fill(GROUP, judgment=judgment, relevance=relevance, passages=counted(group.passages, "passage"))
 
 
 def grid_cell(cell: GridCell, suffix: str) -> SafeString:
