@@ -6,11 +6,14 @@ from typing import Any
 
 from django import template
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from rubricweb.banks.models import Item
+from rubricweb.accounts import roles
+from rubricweb.banks.selectors import ItemRow
 from rubricweb.core.tags import grade_chip, percent
+from rubricweb.editor.rows import ItemWriter, separation_sign
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
 from rubricweb.review.rows import GridWriter, grid_cell
@@ -71,16 +74,7 @@ def grid_writer(context: dict[str, Any], flags_at: str, *, has_ticks: bool) -> G
     )
 
 
-@register.simple_tag
-def separation_sign(separation: str) -> SafeString:
-    """Show how well an item separates passages: a full, half or empty disc; a dash where it is undefined."""
-    if not separation:
-        return format_html('<span class="muted" title="too few grades">{}</span>', DASH)
-    return format_html(
-        '<span class="separation" data-separates="{0}" title="separates {0}">'
-        '<span class="visually-hidden">{0}</span></span>',
-        separation,
-    )
+register.simple_tag(separation_sign)
 
 
 @register.simple_tag
@@ -116,14 +110,31 @@ def share(estimate: verify.Proportion) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def open_flags(context: dict[str, Any], item: Item) -> int:
-    """Count the item's open flags; one query a request serves a whole topic."""
-    request: HttpRequest = context["request"]
-    counts: dict[tuple[int, int], flags.OpenCounts] = request.__dict__.setdefault("_open_flags", {})
-    place = (item.bank_id, item.topic_id)
-    if place not in counts:
-        counts[place] = flags.open_counts(*place)
-    return counts[place].items.get(item.pk, 0)
+def item_writer(context: dict[str, Any], topic_pk: int, kept: str) -> ItemWriter:
+    """Return what writes the rows of a topic's list of items; changes keep the query string `kept`."""
+    bank, address = context["bank"], context["request"].GET.copy()
+    for name in ("changed", "retired", "wording", "beside"):
+        address.pop(name, None)
+    place = [bank.pk, topic_pk]
+    return ItemWriter(
+        bank.pk,
+        reverse("review:topic", args=place),
+        reverse("review:subject-flags", args=place),
+        kept,
+        address,
+        flags.open_counts(*place).items,
+        str(context["csrf_token"]),
+        can_edit=context["can_edit"],
+        may_see_secrets=roles.holds(context["user"], bank.collection, roles.TO_SEE_SECRETS),
+        shows_grades=bool(context.get("beside")),
+        is_fresh=context.get("is_fresh", False),
+    )
+
+
+@register.filter
+def written_by(row: ItemRow, writer: ItemWriter) -> SafeString:
+    """Return an item as a row of its list."""
+    return writer.row(row)
 
 
 @register.simple_tag(takes_context=True)
