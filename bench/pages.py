@@ -2,7 +2,8 @@
 
     bench/pages.py [--collection SLUG] [--account NAME] [--times N] [--profile PAGE]
 
-The empty view answers one line to somebody who is signed in, behind every middleware. Printed are, by page,
+The empty view answers one line to somebody who is signed in, behind every middleware; the bare page is what
+all pages of the collection share, around nothing. Printed are, by page,
 the processor's milliseconds (the least of N requests after a first one, which fills the caches), how many
 times the empty view that is, the queries and the size. The pages are those of the largest rubric's first
 topic. Answers are not compressed.
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from rubricweb.corpus.models import Collection
 
-EMPTY = "/empty/"
+EMPTY, BARE = "/empty/", "/bare/"
 
 
 def addresses(collection: Collection) -> dict[str, str]:
@@ -48,6 +49,7 @@ def addresses(collection: Collection) -> dict[str, str]:
     of_topic = reverse("review:topic", args=[bank.pk, topic.pk])
     pages = {
         "empty view": EMPTY,
+        "bare page": f"{BARE}{slug}/",
         "collections": reverse("home:home"),
         "home": reverse("home:collection", args=[slug]),
         "board": reverse("leaderboards:board", args=[slug]),
@@ -72,6 +74,15 @@ def nothing(request: HttpRequest) -> HttpResponse:
     from django.http import HttpResponse
 
     return HttpResponse(f"{request.user.get_username()} is signed in.\n")
+
+
+def bare(request: HttpRequest, slug: str) -> HttpResponse:
+    """Answer a page of the collection without content."""
+    from django.shortcuts import render
+
+    from rubricweb.corpus.access import collection_for
+
+    return render(request, "base.html", {"collection": collection_for(request.user, slug)})
 
 
 def measure(options: argparse.Namespace) -> None:
@@ -120,7 +131,11 @@ def with_empty_view() -> Any:
 
     every = ModuleType("pages_urls")
     every.__dict__.update(vars(urls))
-    every.__dict__["urlpatterns"] = [path(EMPTY[1:], nothing), *urls.urlpatterns]
+    every.__dict__["urlpatterns"] = [
+        path(EMPTY[1:], nothing),
+        path(f"{BARE[1:]}<slug:slug>/", bare),
+        *urls.urlpatterns,
+    ]
     return every
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Count, Prefetch, Q, QuerySet
 
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.core.compiled import compiled_once
+from rubricweb.corpus.models import Topic
 
 KIND_ORDER = [str(kind) for kind in Item.Kind.values]
 
@@ -104,19 +105,25 @@ def worded_siblings(bank: Bank) -> list[Bank]:
     return [other for other in others if other in worded]
 
 
-def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
+@compiled_once
+def banks_for(collection_pk: int, topic_pk: int) -> QuerySet[Bank]:
     """Return the collection's banks, each with its number of active items for the topic (`n_items`)."""
-    active = Count("items", filter=Q(items__topic=topic, items__retired_at__isnull=True))
-    return collection.banks.annotate(n_items=active).order_by("name")
+    active = Count("items", filter=Q(items__topic=topic_pk, items__retired_at__isnull=True))
+    return Bank.objects.filter(collection=collection_pk).annotate(n_items=active).order_by("name")
 
 
 def neighbours(topic: Topic) -> Neighbours:
     """Return the previous and next topic in the collection's order."""
-    order = list(Topic.objects.filter(collection=topic.collection_id).values_list("pk", flat=True))
+    order = _topic_keys(topic.collection_id)
     at = order.index(topic.pk)
     before = order[at - 1] if at else None
     after = order[at + 1] if at + 1 < len(order) else None
     return Neighbours(at + 1, len(order), before, after)
+
+
+@compiled_once
+def _topic_keys(collection_pk: int) -> QuerySet[Topic, int]:
+    return Topic.objects.filter(collection=collection_pk).values_list("pk", flat=True)
 
 
 def keys_of(revision_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:

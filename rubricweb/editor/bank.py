@@ -116,7 +116,7 @@ def topic_frame(bank: Bank, topic: Topic, view: str) -> dict[str, object]:
         "views_of_topic": VIEWS,
         "place": PLACES.get(view, "review:topic"),
         "neighbours": partial(selectors.neighbours, topic),
-        "banks": partial(selectors.banks_for, bank.collection, topic),
+        "banks": partial(selectors.banks_for, bank.collection_id, topic.pk),
     }
 
 
@@ -202,7 +202,7 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         row.is_last,
         figures=row_figures.get(item.pk),
         about=(item.topic.text, str(subtopic or "")),
-        set_aside=bank.flags.set_aside_of_items(item.topic),
+        set_aside=bank.flags.model.set_aside_of_items(bank.pk, item.topic_id),
     )
     context: dict[str, object] = {"bank": bank, "topic": item.topic, "collection": bank.collection}
     context |= {

@@ -233,7 +233,7 @@ def editor_sheet(
     active = [row.item for group in groups for row in group.rows]
     figures = item_figures(bank.collection, topic, active, graders, min_grade=min_grade)
     grades = passage_grades(topic, passage_pk, active, graders) if passage_pk else {}
-    aside = bank.flags.set_aside_of_items(topic)
+    aside = bank.flags.model.set_aside_of_items(bank.pk, topic.pk)
     return EditorSheet(
         groups=tuple(
             _with_figures(group, topic, figures, grades, graders, set_aside=aside) for group in groups

@@ -100,7 +100,7 @@ def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
     rated = {topic.topic_id for topic in absent if topic.topic_id in number}
-    rows, drawn = _current(rated), _drawn(rated)
+    rows, drawn = (_current(rated), _drawn(rated)) if rated else ({}, {})
     for topic in absent:
         grades = _decided(topic, rows.get(topic.topic_id, ()), drawn.get(topic.topic_id, ()))
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)

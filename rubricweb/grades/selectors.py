@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, Subquery, Sum
+from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from grading import prompts
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, MAIN, Bank, BankVersion, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import read_once, reader
 from rubricweb.corpus.models import Collection
@@ -133,23 +135,34 @@ def graders_of(bank: Bank, purposes: tuple[Purpose, ...] = ON_ITEMS) -> list[Gra
     The stored one; then those that rate; then by the number of items graded; then by age.
     """
     collection = bank.collection
-    stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
-    of_purpose = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=purposes)
     if collection.cold_at:
         counts = _cold_counts(collection.pk, collection.cold_at)
+        of_purpose = _with_grades(collection.pk, purposes)
         rows = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in of_purpose]
     else:
-        rows = [GraderRow(config, config.number) for config in of_purpose.annotate(number=_n_graded(bank))]
+        rows = [GraderRow(config, config.number) for config in _counted(purposes)(collection.pk, bank.pk)]
     of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
     return [row.config for row in sorted(of_pools, key=lambda row: _key(collection, row))]
 
 
-def _n_graded(bank: Bank) -> Coalesce:
-    """Return the number of the bank's active items with a grade of a config, for a query of configs."""
-    has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
-    items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
-    counted = items.values("bank").annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+def _with_grades(collection_pk: int, purposes: tuple[Purpose, ...]) -> QuerySet[GraderConfig]:
+    stamps = MatrixStamp.objects.filter(topic__collection=collection_pk, grades__gt=0)
+    return GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=purposes)
+
+
+@cache
+def _counted(purposes: tuple[Purpose, ...]) -> Callable[[int, int], list[Any]]:
+    """Return the query of configs with the `number` of a bank's active items that each graded."""
+
+    @compiled_once
+    def counted(collection_pk: int, bank_pk: int) -> QuerySet[GraderConfig]:
+        has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
+        items = Item.including_secret.active().filter(Exists(has_grade), bank=bank_pk).order_by()
+        number = items.values("bank").annotate(number=Count("pk")).values("number")
+        graded = Coalesce(Subquery(number, output_field=IntegerField()), 0)
+        return _with_grades(collection_pk, purposes).annotate(number=graded)
+
+    return counted
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.banks.secrecy import ReadableManager
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Passage, Topic
 
 if TYPE_CHECKING:
@@ -38,11 +39,6 @@ class FlagQuerySet(models.QuerySet[Any]):
         resolved = self.filter(resolved_at__isnull=False).annotate(decided=decided, reason=reason)
         flags: FlagQuerySet = resolved.exclude(reason="")
         return flags
-
-    def set_aside_of_items(self, topic: Topic) -> frozenset[tuple[str, int]]:
-        """Return the kind and the wording of each problem of the topic's items that was set aside."""
-        of_items = self.set_aside().filter(topic=topic, passage=None, revision__isnull=False)
-        return frozenset(of_items.values_list("kind", "revision"))
 
     def standing(self, by: User) -> FlagQuerySet:
         """Keep the open flags of `by` on the present wording, at most one of each kind, without comments."""
@@ -128,6 +124,21 @@ class Flag(models.Model):
     def is_reworded(self) -> bool:
         """Return whether the item has been reworded since."""
         return self.item is not None and self.item.revision_id != self.revision_id
+
+    @staticmethod
+    def set_aside_of_items(bank_pk: int, topic_pk: int) -> frozenset[tuple[str, int]]:
+        """Return the kind and the wording of each problem of the topic's items that was set aside.
+
+        Those of secret items too: callers ask about items that their reader sees.
+        """
+        return frozenset(_set_aside_of_items(bank_pk, topic_pk))
+
+
+@compiled_once
+def _set_aside_of_items(bank_pk: int, topic_pk: int) -> models.QuerySet[Flag, tuple[str, int]]:
+    of_topic = FlagQuerySet(Flag).set_aside().filter(bank=bank_pk, topic=topic_pk)
+    of_items = of_topic.filter(passage=None, revision__isnull=False)
+    return of_items.values_list("kind", "revision").order_by()
 
 
 class FlagEvent(models.Model):

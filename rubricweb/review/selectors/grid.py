@@ -31,7 +31,7 @@ from rubricweb.grades.topic_ratings import (
     without_contradictions,
 )
 from rubricweb.review.flags import OpenCounts, open_counts
-from rubricweb.review.models import Kind
+from rubricweb.review.models import Flag, Kind
 from rubricweb.review.selectors import (
     ITEM_FILTERS,
     ORDERS,
@@ -241,7 +241,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
         visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.ratings, hidden.graders)
     )
     sheet = blinded(sheet, from_people, Source(query.source))
-    aside = bank.flags.set_aside_of_items(topic)
+    aside = Flag.set_aside_of_items(bank.pk, topic.pk)
     measured = tuple(
         replace(column, is_spurious=column.is_spurious and (Kind.SPURIOUS, column.revision_pk) not in aside)
         for column in (column.measured(at, sheet, from_graders) for at, column in enumerate(items))
