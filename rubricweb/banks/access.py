@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError
+from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
@@ -14,14 +15,20 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.draft_models import Draft, DraftJob, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
 
 _guards: list[Guard] = []
 
 
+@compiled_once
+def _banks(bank_id: int) -> QuerySet[Bank]:
+    return Bank.objects.select_related("collection").filter(pk=bank_id)
+
+
 def bank_for(user: User, bank_id: int, *, needed: Role = roles.TO_VIEW) -> Bank:
-    bank = Bank.objects.select_related("collection").filter(pk=bank_id).first()
+    bank = next(iter(_banks(bank_id)), None)
     if bank is None:
         raise Http404("No such rubric.")
     roles.require(user, bank.collection, needed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +192,7 @@ class ChipForm(forms.Form):
         initial = self.fields[name].initial
         return "" if initial is None else initial
 
-    @property
+    @cached_property
     def chips(self) -> list[Chip]:
         """Return the choices of the toolbar, and those of its menu that are in effect."""
         offered = [self._chip(name) for name in self.in_toolbar if self._has_choice(name)]

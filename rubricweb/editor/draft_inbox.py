@@ -17,6 +17,7 @@ from grading.types import ItemKind
 from rubricweb.banks import drafting, secrecy
 from rubricweb.banks.draft_models import KINDS, Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
@@ -115,6 +116,11 @@ def _failure(request: DraftRequest) -> str:
     return f"{request.llm} failed: {request.error}"
 
 
+@compiled_once
+def _of_topic(bank_pk: int, topic_pk: int) -> QuerySet[DraftRequest]:
+    return DraftRequest.objects.filter(bank=bank_pk, topic=topic_pk).select_related("by")
+
+
 def inbox(
     bank: Bank,
     topic: Topic,
@@ -123,7 +129,7 @@ def inbox(
     refused: Mapping[int, RefusedDraft] | None = None,
 ) -> DraftInbox:
     """Return the rows of drafts; near-duplicates are computed anew, since decisions change them."""
-    requests = list(DraftRequest.objects.filter(bank=bank, topic=topic).select_related("by"))
+    requests = _of_topic(bank.pk, topic.pk)
     if not requests:
         return DraftInbox((), (), ())
     prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
@@ -281,6 +287,11 @@ def drafting_form(
     return form
 
 
+@compiled_once
+def _latest(collection_pk: int) -> QuerySet[DraftRequest]:
+    return DraftRequest.objects.filter(bank__collection=collection_pk).order_by("-pk")[:1]
+
+
 def _asked_last(collection: Collection) -> Writer | None:
-    last = DraftRequest.objects.filter(bank__collection=collection).order_by("-pk").first()
+    last = next(iter(_latest(collection.pk)), None)
     return Writer(last.backend, last.llm) if last else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 
 import numpy as np
-from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from grading.item_lint import LintMark, coverage_marks, word_marks

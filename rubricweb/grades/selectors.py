@@ -50,9 +50,13 @@ class GraderRow:
 @read_once
 def graders(collection: Collection) -> list[GraderRow]:
     """Return the configs with grades here, and their number of grades."""
-    configs = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
-    counted = configs.annotate(here=Sum("stamps__grades")).order_by("llm", "prompt_class", "pk")
-    return [GraderRow(config, config.here) for config in counted]
+    return [GraderRow(config, config.here) for config in _graders(collection.pk)]
+
+
+@compiled_once
+def _graders(collection_pk: int) -> QuerySet[Any]:  # configs with the number of their grades
+    configs = GraderConfig.objects.filter(stamps__topic__collection=collection_pk, stamps__grades__gt=0)
+    return configs.annotate(here=Sum("stamps__grades")).order_by("llm", "prompt_class", "pk")
 
 
 def answer_sources(collection: Collection) -> list[GraderRow]:
