@@ -9,6 +9,8 @@ from typing import Any
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString
 
+AS_IS = (SafeString, int, float)
+"""Parts of HTML that need no escaping."""
 Widget = Mapping[str, Any]  # Any: as Django's `Widget.get_context` has it
 
 
@@ -20,11 +22,8 @@ def fill(pattern: str, **parts: str | float) -> SafeString:
     >>> fill("<b>{name}</b>{number}", name="R&D", number=7)
     '<b>R&amp;D</b>7'
     """
-    return SafeString(pattern.format(**{name: _escaped(part) for name, part in parts.items()}))
-
-
-def _escaped(part: str | float) -> str | float:
-    return html.escape(part) if isinstance(part, str) and not isinstance(part, SafeString) else part
+    escaped = {name: part if isinstance(part, AS_IS) else html.escape(part) for name, part in parts.items()}
+    return SafeString(pattern.format(**escaped))
 
 
 def joined(parts: Iterable[SafeString]) -> SafeString:
