@@ -113,7 +113,7 @@ class ItemWriter:
             tags=" ".join(filter(None, tags)),
             state=self._state(item),
             handles=handles if self._is_open(item) else NOTHING,
-            words=self._words(item, figured),
+            words=self._wording(item, figured),
             notes=joined(self._notes(item, figured)),
             importance=item.get_importance_display(),
             figures=item_histogram(item.pk, figures) if figures and figures.is_graded else NOTHING,
@@ -137,7 +137,7 @@ class ItemWriter:
             return SafeString(' data-flag="retired"')
         return fill(' data-move="{at}"', at=self._at("move", item)) if self.can_edit else NOTHING
 
-    def _words(self, item: Item, row: FiguredRow | None) -> SafeString:
+    def _wording(self, item: Item, row: FiguredRow | None) -> SafeString:
         if item.revision.text:
             link = self._link(item, "edit" if self._is_open(item) else "history", item.revision.text)
             return joined([grade_chip(row.grade), link]) if row and self.shows_grades else link
