@@ -51,7 +51,9 @@ def page(
     signs_in: bool = False,
     way: tuple[str, str] | None = None,
 ) -> HttpResponse:
-    """Render a refusal for a person: a title, a paragraph a line, and a way on, `way`: an address and its name.
+    """Render a refusal for a person: a title, a paragraph a line, and a way on.
+
+    `way` is the address and the name of that, where it is not their collections.
 
     Without the request it needs neither a session nor the database.
     """

@@ -78,7 +78,7 @@ def test_names_stay_where_links_go_and_offers_do_not():
         '<a class="mark" href="/review/banks/3/topics/4/?view=grid" title="Why?">Q 1</a>'
         '<a href="/review/banks/3/topics/4/" data-offer>Open in the grid</a>'
         '<a class="small button" href="/collections/autumn/releases/">Share</a>'
-        '<form action="/collections/autumn/graders/calibrate/"><button>Make a card</button></form>'
+        '<form action="/collections/autumn/imports/"><button>Make a card</button></form>'
         '<a href="?page=2">Next</a><a href="/help/">Help</a><a href="/collections/spring/">Spring</a>'
         '<form data-key-action="help"></form>'
     )
