@@ -39,7 +39,11 @@ def refusals(client: Client, pages: Iterable[Reached]) -> list[str]:
         with transaction.atomic():
             response = client.post(way)
             transaction.set_rollback(True)
-        if response.status_code == 403 and not response.streaming and "This needs the role" in markup(response):
+        if (
+            response.status_code == 403
+            and not response.streaming
+            and "This needs the role" in markup(response)
+        ):
             refused.append(way)
     return refused
 
