@@ -55,7 +55,7 @@ def require_served(collection: Collection) -> None:
     match = getattr(request, "resolver_match", None)
     if match is None or match.view_name not in SERVED_COLD:
         raise InColdStorage(collection)
-    request.cold_slug = collection.slug  # type: ignore[union-attr]
+    request.cold_slug = collection.slug
 
 
 class ColdPages:
