@@ -15,7 +15,14 @@ from rubricweb.banks.models import Item
 from rubricweb.core.tags import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
-from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, GridColumn, Row
+from rubricweb.review.selectors.window import (
+    ANSWER_SHADES,
+    ANSWER_SIGNS,
+    ANSWER_WORDS,
+    GridCell,
+    GridColumn,
+    Row,
+)
 
 register = template.Library()
 
@@ -59,7 +66,9 @@ def grid_cells(row: Row, columns: Page[GridColumn], suffix: str) -> SafeString:
     suffix = escape(suffix)
     cells = (
         f'<td aria-colindex="{number}" data-item="{column.short_name}">{grid_cell(cell, suffix)}</td>'
-        for number, (column, cell) in enumerate(zip(columns, row.cells, strict=True), columns.start_index() + 1)
+        for number, (column, cell) in enumerate(
+            zip(columns, row.cells, strict=True), columns.start_index() + 1
+        )
     )
     return mark_safe("".join(cells))  # noqa: S308  (grid_cell escapes)
 
