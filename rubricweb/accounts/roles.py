@@ -125,7 +125,8 @@ def role_in(user: User, collection_id: int) -> Role | None:
 
 def collections_with(user: User, needed: Role) -> list[int]:
     """Return the keys of the collections where the person's role is `needed` or includes it."""
-    held: dict[int, Role] = user.__dict__.get("_roles_held") or read_roles(user)
+    held: dict[int, Role] | None = user.__dict__.get("_roles_held")
+    held = read_roles(user) if held is None else held
     return [pk for pk, role in held.items() if role.includes(needed)]
 
 

@@ -230,6 +230,11 @@ class RatableCell:
         return not self.turn.is_done
 
     @property
+    def was_seen(self) -> bool:
+        """Return whether the person has seen the grade of a blind cell, and took their rating back."""
+        return self.waits and self.turn.is_blind and not _hides_grader(self.turn)
+
+    @property
     def differs(self) -> bool:
         """Return whether the person and the grader are at least two levels apart."""
         own = None if self.event is None else self.event.rating

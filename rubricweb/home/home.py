@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.db.models import CharField, Count, Value
+from django.db.models import CharField, Count, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.accounts.invitations import invitations_for
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Item
+from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
@@ -87,6 +87,15 @@ class Checklist:
         return next(iter(self.open), None)
 
 
+def _counting_ratings() -> QuerySet[HumanGrade]:
+    """Return each person's latest rating of a cell, of the wordings that rubrics have now."""
+    cell = {"by": OuterRef("by"), "revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    later = HumanGrade.objects.filter(**cell, number__gt=OuterRef("number"))
+    asked = Item.including_secret.active().filter(revision=OuterRef("revision"))
+    counting = Exists(asked) | Q(revision__uid=DIRECT_UID)
+    return HumanGrade.objects.filter(counting, ~Exists(later), is_withdrawn=False)
+
+
 def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklist]:
     """Return those of the collections that the reader organizes, in the order of `cards`."""
     organized = [card for card in cards if card.role.includes(roles.TO_ORGANIZE)]
@@ -98,7 +107,7 @@ def ways_to_release(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int
     """Return the seven stations of each collection that the reader organizes, by its primary key."""
     organized = {card.collection.pk: card for card in cards if card.role.includes(roles.TO_ORGANIZE)}
     place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
-    rated = HumanGrade.objects.filter(topic__collection__in=organized, is_withdrawn=False).order_by()
+    rated = _counting_ratings().filter(topic__collection__in=organized).order_by()
     checked = dict(rated.values_list("topic__collection").annotate(cells=Count(place, distinct=True)))
     here = Collection.objects.filter(pk__in=organized)
     rows = here.values_list("pk", "public_boards", "releases")

@@ -46,7 +46,7 @@ def left_out(contents: Contents) -> list[Remark]:
     if not contents.options.has_runs:
         remarks.append(Remark("Rankings and responses of runs, by choice of the organizers"))
     if hidden := visibility.hidden_count(collection.pk):
-        label = "of open campaigns: their ratings, and all that is computed from them"
+        label = "of open campaigns: their ratings; scores count them as not covered and are too low"
         remarks.append(Remark(f"{counted(hidden, 'pair')} {label}"))
     if retired := Item.objects.retired().filter(bank__collection=collection).count():
         remarks.append(Remark(f"{counted(retired, 'retired item')}, with {_their(retired)} grades"))

@@ -124,6 +124,8 @@ def _for_organizers(
     context: dict[str, object] = {"publish_form": board, "release_form": release, "refusal": refusal}
     context |= {"checklist": checklist_of(collection)}
     context |= {"preview": preview(collection) if CONTENTS in request.GET else None}
+    with visibility.reading_for_everybody():
+        context |= {"withheld": visibility.hidden_count(collection.pk)}
     context |= {"published": collection.public_boards.all(), "releases": releases(collection)}
     if new := new_board(collection, request.GET.get("new", "")):
         context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}

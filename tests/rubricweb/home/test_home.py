@@ -9,7 +9,7 @@ from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import revise_item
 from rubricweb.corpus.models import Passage, Pooled
-from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell, undo
 from rubricweb.grades.models import Grade, GradingJob, MatrixStamp
 from tests.factories import CollectionFactory, MembershipFactory, TopicFactory
 from tests.rubricweb.markup import markup
@@ -138,6 +138,12 @@ def test_grades_that_nobody_looked_at_are_to_be_checked(autumn, owner, assessor,
     passage = item.topic.pool.first().passage
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0)
     assert (checked().state, checked().detail) == ("done", "people rated 1 pair of 18")
+    undo(Cell.of(item, passage), by=assessor, seen=1)
+    assert (checked().state, checked().detail) == ("open", "people rated 0 pairs of 18")
+    rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=2)
+    assert checked().detail == "people rated 1 pair of 18"
+    revise_item(item, text="Another wording?", seen=item.version, by=owner)
+    assert checked().detail.startswith("people rated 0 pairs")
 
 
 def test_an_assessor_of_one_collection_finds_their_work(autumn, assessor, client_of):

@@ -207,6 +207,18 @@ def test_no_release_while_sums_are_refused(collection, owner, assessor, client_o
     assert "are to be rated" in release.error
 
 
+def test_the_page_warns_of_scores_that_count_what_is_to_be_rated_blind_as_not_covered(
+    made, owner, assessor, client_of
+):
+    address, warning = f"/collections/{made.collection.slug}/releases/", "Still to be rated blind: "
+    assert warning not in text(client_of(owner).get(address))
+    campaign = blind_campaign(made.bank, by=owner, people=[assessor])
+    assert f"{warning}{campaign.cells.count()} pairs." in text(client_of(owner).get(address))
+    assert warning not in text(client_of(assessor).get(address))
+    close_campaign(campaign, by=owner)
+    assert warning not in text(client_of(owner).get(address))
+
+
 def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, released, client_of):
     bank = world(collection, owner, assessor)
     campaign = blind_campaign(bank, by=owner)

@@ -173,7 +173,7 @@ def test_the_button_leases_a_cell_and_the_next(campaign, client_of, assessor, dj
     first, second = campaign.cells.all()[:2]
     assert html.index(f'data-cell="{first.pk}"') < html.index(f'data-cell="{second.pk}"')
     assert f"Pair 1 of {campaign.cells.count()}" in html
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         client.get(at("queue", campaign))
 
 
@@ -282,6 +282,16 @@ def test_skip_and_undo(campaign, client_of, assessor):
     assert response.url == at("queue-cell", campaign, cell.pk)
     again = client.post(at("queue-undo", campaign), {"uid": uuid4()}, follow=True)
     assert "Nothing to undo" in markup(again)
+
+
+def test_after_an_undo_a_grade_that_was_seen_is_said_to_be_seen(blind, client_of, assessor):
+    client, cell = client_of(assessor), held(blind, assessor).cell
+    address, seen = at("queue-cell", blind, cell.pk), "your next rating is no blind one"
+    assert seen not in markup(client.get(address))
+    client.post(address, send(3))
+    assert seen not in markup(client.get(address))
+    client.post(at("queue-undo", blind), {"uid": uuid4()})
+    assert seen in markup(client.get(address))
 
 
 def test_a_finished_cell_has_neighbours(campaign, client_of, assessor):
