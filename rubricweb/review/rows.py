@@ -58,7 +58,7 @@ RUNS = (
     '<span class="small muted">{covered} of {items} covered{of}</span> <span class="run-ranks">{runs}</span>'
 )
 KIND = '<span class="kind-line" aria-hidden="true">{kind}s</span>'
-WORDLESS = '<span class="mono">{uid}</span> no text yet'
+WORDLESS = '<bdi><span class="mono">{uid}</span> no text yet</bdi>'
 WARNING = SafeString('<span aria-hidden="true">⚠</span>')
 
 
@@ -103,10 +103,12 @@ class GridWriter:
         )
 
     def cells(self, row: Row) -> SafeString:
-        suffix = conditional_escape(self.suffix)
+        suffix, columns = conditional_escape(self.suffix), self.grid.columns
         cells = (
-            f'<td aria-colindex="{column}">{grid_cell(cell, suffix)}</td>'
-            for column, cell in enumerate(row.cells, self.grid.columns.start_index() + 1)
+            f'<td aria-colindex="{number}" data-item="{column.short_name}">{grid_cell(cell, suffix)}</td>'
+            for number, (column, cell) in enumerate(
+                zip(columns, row.cells, strict=True), columns.start_index() + 1
+            )
         )
         return mark_safe("".join(cells))  # noqa: S308  (grid_cell escapes)
 
