@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from django.db.models import QuerySet
+
 from grading import prompts
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.formats import judge_qrels, nugget_grades
@@ -16,6 +18,7 @@ from grading.graders.exemplars import with_kept_exemplars
 from grading.in_context import INSTRUCTION
 from grading.prompts import Prompt
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig, GradingJob
@@ -45,7 +48,7 @@ def config_draft(spec: GraderSpec) -> GraderConfig:
 
     Readers compare, count and price with it, and nothing is written because somebody looked.
     """
-    if saved := GraderConfig.objects.filter(fingerprint=spec.fingerprint).first():
+    for saved in _of_fingerprint(spec.fingerprint):
         return saved
     return GraderConfig(
         pk=-1 - int(spec.fingerprint[:12], 16),
@@ -56,6 +59,11 @@ def config_draft(spec: GraderSpec) -> GraderConfig:
         options=spec.frozen,
         fingerprint=spec.fingerprint,
     )
+
+
+@compiled_once
+def _of_fingerprint(fingerprint: str) -> QuerySet[GraderConfig, GraderConfig]:
+    return GraderConfig.objects.filter(fingerprint=fingerprint)
 
 
 def saved_config(config: GraderConfig) -> GraderConfig:

@@ -14,13 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, Subquery, Sum
+from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from grading import prompts
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, MAIN, Bank, BankVersion, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import read_once, reader
 from rubricweb.corpus.models import Collection
@@ -48,9 +50,13 @@ class GraderRow:
 @read_once
 def graders(collection: Collection) -> list[GraderRow]:
     """Return the configs with grades here, and their number of grades."""
+    return [GraderRow(config, config.here) for config in _graders(collection.pk)]
+
+
+@compiled_once
+def _graders(collection: int) -> QuerySet[GraderConfig, Any]:
     configs = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
-    counted = configs.annotate(here=Sum("stamps__grades")).order_by("llm", "prompt_class", "pk")
-    return [GraderRow(config, config.here) for config in counted]
+    return configs.annotate(here=Sum("stamps__grades")).order_by("llm", "prompt_class", "pk")
 
 
 def answer_sources(collection: Collection) -> list[GraderRow]:
@@ -93,11 +99,38 @@ def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection
 def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     """Return the banks with at least one active item that has a grade of `config`."""
     if collection.cold_at:
-        counts = _cold_counts(collection.pk, collection.cold_at)
-        return [bank for bank in collection.banks.all() if (config.pk, bank.pk) in counts]
-    has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
+        graded = {bank for of, bank in _cold_counts(collection.pk, collection.cold_at) if of == config.pk}
+    else:
+        graded = set(_graded_by(config.pk, collection.pk))
+    return [bank for bank in all_banks(collection) if bank.pk in graded]
+
+
+@compiled_once
+def _graded_by(config: int, collection: int) -> QuerySet[Bank, int]:
+    has_grade = Exists(Grade.objects.filter(config=config, revision=OuterRef("revision")))
     graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
-    return list(collection.banks.filter(Exists(graded)))
+    return Bank.objects.filter(Exists(graded), collection=collection).order_by().values_list("pk", flat=True)
+
+
+@read_once
+def all_banks(collection: Collection) -> list[Bank]:
+    """Return the banks by name."""
+    banks = _banks(collection.pk)
+    for bank in banks:
+        bank.collection = collection
+    return banks
+
+
+@compiled_once
+def _banks(collection: int) -> QuerySet[Bank, Bank]:
+    return Bank.objects.filter(collection=collection)
+
+
+@compiled_once
+def _sizes(collection: int) -> QuerySet[Item, Any]:
+    """Return the number of active items by bank."""
+    active = Item.including_secret.active().filter(bank__collection=collection).order_by()
+    return active.values_list("bank").annotate(Count("pk"))
 
 
 def scored_graders(collection: Collection) -> list[GraderRow]:
@@ -188,10 +221,8 @@ def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | 
 
     It is the one with most items, then `main`, then the oldest.
     """
-    banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
-    sizes = dict(
-        Item.including_secret.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk"))
-    )
+    banks = (banks_graded_by(config, collection) if config else []) or all_banks(collection)
+    sizes = dict(_sizes(collection.pk)) if len(banks) > 1 else {}
     return min(banks, key=lambda bank: (-sizes.get(bank.pk, 0), bank.name != MAIN, bank.pk), default=None)
 
 
@@ -218,12 +249,10 @@ def _store(collection: Collection, config: GraderConfig) -> None:
 
 def banks(collection: Collection) -> list[Bank]:
     """Return the banks by name, first that of the default grader, or without grades `main`."""
-    ordered = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
+    ordered = sorted(all_banks(collection), key=lambda bank: (bank.name != MAIN, bank.name))
     if len(ordered) > 1 and (grader := default_grader(collection)):
         default = default_bank(collection, grader)
         ordered.sort(key=lambda bank: bank != default)
-    for bank in ordered:
-        bank.collection = collection
     return ordered
 
 
