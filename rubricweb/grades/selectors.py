@@ -129,8 +129,8 @@ def _banks(collection: int) -> QuerySet[Bank, Bank]:
 @compiled_once
 def _sizes(collection: int) -> QuerySet[Item, Any]:
     """Return the number of active items by bank."""
-    active = Item.including_secret.active().filter(bank__collection=collection).order_by()
-    return active.values_list("bank").annotate(Count("pk"))
+    active: QuerySet[Item] = Item.including_secret.active().filter(bank__collection=collection)
+    return active.order_by().values_list("bank").annotate(Count("pk"))
 
 
 def scored_graders(collection: Collection) -> list[GraderRow]:
@@ -166,23 +166,26 @@ def graders_of(bank: Bank, purposes: tuple[Purpose, ...] = ON_ITEMS) -> list[Gra
     The stored one; then those that rate; then by the number of items graded; then by age.
     """
     collection = bank.collection
-    stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
-    of_purpose = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=purposes)
     if collection.cold_at:
         counts = _cold_counts(collection.pk, collection.cold_at)
-        rows = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in of_purpose]
+        configs = (row.config for row in graders(collection))
+        every = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in configs]
     else:
-        rows = [GraderRow(config, config.number) for config in of_purpose.annotate(number=_n_graded(bank))]
+        every = [GraderRow(config, config.number) for config in _graders_of(collection.pk, bank.pk)]
+    rows = [row for row in every if row.config.purpose in purposes]
     of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
     return [row.config for row in sorted(of_pools, key=lambda row: _key(collection, row))]
 
 
-def _n_graded(bank: Bank) -> Coalesce:
-    """Return the number of the bank's active items with a grade of a config, for a query of configs."""
+@compiled_once
+def _graders_of(collection: int, bank: int) -> QuerySet[GraderConfig, Any]:
+    """Return the configs with grades here, and the `number` of the bank's active items with one of theirs."""
+    stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
     has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
     items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
     counted = items.values("bank").annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return GraderConfig.objects.filter(pk__in=stamps.values("config")).annotate(number=number)
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
