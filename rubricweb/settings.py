@@ -170,6 +170,7 @@ MIDDLEWARE = [
     "rubricweb.core.middleware.MethodPage",
     "rubricweb.core.middleware.SignInFirst",
     "rubricweb.core.middleware.Toasts",
+    "rubricweb.accounts.cold_storage.ColdPages",
     "rubricweb.api.idempotency.FormsOnce",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",

@@ -15,35 +15,12 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet, TextChoices
 from django.http import Http404
 
+from rubricweb.accounts.cold_storage import require_served
 from rubricweb.core.compiled import compiled_once
-from rubricweb.core.reader import reader
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
     from rubricweb.corpus.models import Collection
-
-
-class InColdStorage(PermissionDenied):
-    """Raised where grades of a collection would be read or written that are in cold storage."""
-
-    title = "In cold storage"
-
-    def __init__(self, slug: str) -> None:
-        super().__init__(
-            f"The grades of {slug} are in cold storage. Its leaderboards stay, and comparisons; for anything "
-            f"else the administrator of the server brings them back: rubricweb thaw {slug}"
-        )
-
-
-SERVED_COLD = {
-    "leaderboards",
-    "archives:delete",
-    "api:collections",
-    "api:leaderboard",
-    "api:comparison",
-    "api:qrels",
-}
-"""Url namespaces, and names within the API, whose pages need no row of a grade."""
 
 
 class Role(TextChoices):
@@ -169,15 +146,8 @@ def require(user: User, collection: Collection, needed: Role) -> Role:
             f"This needs the role {needed.label}; your role here is {held.label}. An organizer can change it."
         )
     if collection.cold_at:
-        match = getattr(reader().request, "resolver_match", None)
-        if match is None or not is_served_cold(match.view_name):
-            raise InColdStorage(collection.slug)
+        require_served(collection)
     return held
-
-
-def is_served_cold(route: str) -> bool:
-    """Return whether a route, such as `leaderboards:board`, needs no row of a grade."""
-    return not SERVED_COLD.isdisjoint((route, route.partition(":")[0]))
 
 
 register = template.Library()

@@ -175,9 +175,12 @@ class CampaignForm(forms.Form):
         offer_rows(self, "people", members_who_rate(collection))
 
     def suggest(self, query: QueryDict) -> None:
-        """Begin with the grader, the pairs and the order that a link names."""
+        """Begin with the rubric, the grader, the pairs and the order that a link names."""
+        named = query.get("bank")
+        if named in self.banks:
+            self.fields["bank"].initial = named
         for pk, offered in self.raters.items():
-            for rater in offered:
+            for rater in offered if named in (None, pk) else ():
                 if query.get("grader") in {str(config.pk) for config in rater.configs}:
                     self.fields["bank"].initial, self.fields["grader"].initial = pk, str(rater.pk)
         for name, values in (("cells", Campaign.Cells.values), ("order", Campaign.Order.values)):

@@ -44,13 +44,20 @@ def _problem(request: HttpRequest, status: HTTPStatus, detail: str) -> HttpRespo
 
 
 def page(
-    status: HTTPStatus, title: str, *lines: str, request: HttpRequest | None = None, signs_in: bool = False
+    status: HTTPStatus,
+    title: str,
+    *lines: str,
+    request: HttpRequest | None = None,
+    signs_in: bool = False,
+    way: tuple[str, str] | None = None,
 ) -> HttpResponse:
     """Render a refusal for a person: a title, a paragraph a line, and a way on.
 
+    `way` is the address and the name of that, where it is not their collections.
+
     Without the request it needs neither a session nor the database.
     """
-    context = {"title": title, "lines": lines, "signs_in": signs_in}
+    context = {"title": title, "lines": lines, "signs_in": signs_in, "way": way}
     return HttpResponse(render_to_string("error.html", context, request=request), status=status)
 
 
@@ -87,9 +94,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 403 with the reason."""
     status, reason = HTTPStatus.FORBIDDEN, str(exception)
-    title = getattr(exception, "title", "Not open to you")
+    title, way = getattr(exception, "title", "Not open to you"), getattr(exception, "way", None)
     return _problem(request, status, reason or "You may not do this.") or page(
-        status, title, reason or "Your role does not include this.", UNCHANGED, request=request
+        status, title, reason or "Your role does not include this.", UNCHANGED, request=request, way=way
     )
 
 

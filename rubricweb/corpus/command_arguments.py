@@ -10,7 +10,7 @@ from pathlib import Path
 from django.core.management import CommandError
 from django.forms import BaseForm
 
-from rubricweb.accounts.roles import InColdStorage
+from rubricweb.accounts.cold_storage import InColdStorage
 from rubricweb.corpus.models import Collection
 
 
@@ -24,7 +24,7 @@ def collection_named(slug: str, *, cold: bool = False) -> Collection:
         slugs = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True))
         raise CommandError(f"There is no collection {slug}; there are: {slugs or 'none yet'}")
     if collection.cold_at and not cold:
-        raise InColdStorage(slug)
+        raise InColdStorage(collection)
     return collection
 
 

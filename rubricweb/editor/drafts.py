@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -202,10 +203,8 @@ def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> Http
 def inbox_context(
     request: HtmxRequest, bank: Bank, topic: Topic, inbox: DraftInbox | None
 ) -> dict[str, object]:
-    role = roles.require(request.user, bank.collection, roles.TO_VIEW)
-    can_edit = role.includes(roles.TO_EDIT_BANK)
-    form = drafting_form(topic) if can_edit else None
-    context = topic_frame(bank, topic, "drafts") | {"inbox": inbox, "form": form, "can_edit": can_edit}
+    roles.require(request.user, bank.collection, roles.TO_VIEW)
+    context = topic_frame(bank, topic, "drafts") | {"inbox": inbox, "form": partial(drafting_form, topic)}
     context["writers"] = draft_inbox.writers(bank.collection)
     context["topics_left"] = draft_inbox.topics_to_review(bank, topic)
     if inbox:

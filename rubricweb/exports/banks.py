@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections import Counter
 from dataclasses import dataclass
 
 from django import forms
@@ -29,6 +30,7 @@ from grading.formats.banks.records import BankLine, Dialect
 from rubricweb.accounts import roles
 from rubricweb.banks.convert import BankScope, bank_lines, secret_losses, without_text
 from rubricweb.banks.models import Bank
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus.access import collection_for
@@ -48,6 +50,12 @@ class LossList:
     title: str
     note: str
     losses: tuple[Loss, ...]
+
+    @property
+    def by_reason(self) -> list[tuple[str, str]]:
+        """Return each reason with what it is true of: "495 items"."""
+        reasons = Counter((loss.what, "item" if loss.text else "topic") for loss in self.losses)
+        return [(what, counted(n, thing)) for (what, thing), n in reasons.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from grading.types import ItemKind, Outcome
+from rubricweb.accounts.cold_storage import InColdStorage
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import InColdStorage
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
@@ -183,7 +183,7 @@ def _lock(collection: Collection) -> None:
     """Lock the collection's row. Raise InColdStorage where nothing can be graded."""
     locked = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     if locked.cold_at:
-        raise InColdStorage(locked.slug)
+        raise InColdStorage(locked)
 
 
 @transaction.atomic

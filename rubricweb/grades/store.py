@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from grading.graders.panel import PANEL, members_of
 from grading.types import Outcome
-from rubricweb.accounts.roles import InColdStorage
+from rubricweb.accounts.cold_storage import InColdStorage
 from rubricweb.core import database
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
@@ -229,9 +229,8 @@ def _move_stamp(config: GraderConfig, topic_id: int, *, expected: int) -> None:
         absent = MatrixStamp(config=config, topic_id=topic_id, grades=0)
         MatrixStamp.objects.bulk_create([absent], ignore_conflicts=True)
         stamp.update(**moved)
-    cold = Collection.objects.filter(topics=topic_id, cold_at__isnull=False)
-    for slug in cold.values_list("slug", flat=True):
-        raise InColdStorage(slug)
+    for collection in Collection.objects.filter(topics=topic_id, cold_at__isnull=False):
+        raise InColdStorage(collection)
 
 
 def _correct_stamp(config: GraderConfig, topic_id: int, difference: int) -> None:

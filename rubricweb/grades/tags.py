@@ -71,13 +71,16 @@ def waits(context: Context, work: LeasedWork | Job | Wait | None) -> dict[str, o
     What is ahead of it is named, with a link to where it can be cancelled, to those who see the jobs of the
     collection that it is of.
     """
+    user = context["request"].user
     collection: Collection | None = context.get("collection")
-    if collection and not roles.holds(context["request"].user, collection, roles.TO_SEE_RUNS):
+    may_start_one = roles.holds(user, collection, roles.TO_ORGANIZE) if collection else roles.may_create(user)
+    if collection and not roles.holds(user, collection, roles.TO_SEE_RUNS):
         collection = None
     wait = WaitingLine.now().wait_of(work) if isinstance(work, LeasedWork | Job) else work
     is_here = wait and collection and wait.collection == collection.pk
     return {
         "wait": wait,
+        "may_start_one": may_start_one,
         "name": wait.name(collection.pk if collection else None) if wait else "",
         "jobs": reverse("grades:jobs", args=[collection.slug]) if collection and is_here else "",
     }

@@ -91,8 +91,8 @@ def _counting_ratings() -> QuerySet[HumanGrade]:
     """Return each person's latest rating of a cell, of the wordings that rubrics have now."""
     cell = {"by": OuterRef("by"), "revision": OuterRef("revision"), "passage": OuterRef("passage")}
     later = HumanGrade.objects.filter(**cell, number__gt=OuterRef("number"))
-    asked = Item.including_secret.active().filter(revision=OuterRef("revision"))
-    counting = Exists(asked) | Q(revision__uid=DIRECT_UID)
+    active = Item.including_secret.active().filter(revision=OuterRef("revision"))
+    counting = Exists(active) | Q(revision__uid=DIRECT_UID)
     return HumanGrade.objects.filter(counting, ~Exists(later), is_withdrawn=False)
 
 

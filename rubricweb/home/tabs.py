@@ -13,6 +13,7 @@ from django import template
 from django.template import Context
 
 from rubricweb.accounts import roles
+from rubricweb.accounts.cold_storage import SERVED_COLD
 
 MOST_ENTRIES = 6
 """Screens below one tab."""
@@ -267,7 +268,7 @@ def screens_for(role: roles.Role, *, is_cold: bool = False) -> tuple[tuple[Tab, 
     screens_by_tab = ((tab, tab.visible_to(role)) for tab in offered)
     if is_cold:
         screens_by_tab = (
-            (tab, tuple(screen for screen in screens if roles.is_served_cold(screen.route)))
+            (tab, tuple(screen for screen in screens if screen.route in SERVED_COLD))
             for tab, screens in screens_by_tab
         )
     return tuple((tab, screens) for tab, screens in screens_by_tab if screens)

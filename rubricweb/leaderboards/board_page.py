@@ -282,10 +282,11 @@ def _check(current: Board) -> dict[str, object]:
     No pairs where the rubric has no text that people could read.
     """
     checked, total = current.verified
-    bank = current.spec.bank
-    has_text = bank is not None and (checked > 0 or bank.items.active().exclude(revision__text="").exists())
+    address = current.spec.check_address
+    has_text = address != "" or checked == total
     cells = min(CHECK_CELLS, total - checked) if has_text else 0
     return {
+        "address": address,
         "cells": cells,
         "has_text": has_text,
         "is_all": cells == total - checked,

@@ -129,7 +129,7 @@ def dot_svg(dot: Dot, row: BoardRow | None = None) -> SafeString:
         parts.append(f"<title>{escape(row.run_tag)}: {score(row.score)}, {ends}</title>")
     parts.append('<use href="#axis-lines" width="100%" height="100%" />')
     if dot.is_off:
-        parts.append(f'<text x="{dot.at}%" y="50%" dx="-4" dy="4">◀ {dot.value:.2f}</text></svg>')
+        parts.append(f'<text x="{dot.at}%" y="50%" dx="-4" dy="4">◀ {dot.value:z.2f}</text></svg>')
         return mark_safe("".join(parts))  # noqa: S308  (escaped here)
     if dot.low is not None:
         parts.append(f'<line class="whisker" x1="{dot.low}%" x2="{dot.high}%" y1="50%" y2="50%" />')

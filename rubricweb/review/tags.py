@@ -6,6 +6,7 @@ import html
 from typing import Any
 
 from django import template
+from django.core.paginator import Page
 from django.http import HttpRequest
 from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -14,7 +15,14 @@ from rubricweb.banks.models import Item
 from rubricweb.core.tags import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
-from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
+from rubricweb.review.selectors.window import (
+    ANSWER_SHADES,
+    ANSWER_SIGNS,
+    ANSWER_WORDS,
+    GridCell,
+    GridColumn,
+    Row,
+)
 
 register = template.Library()
 
@@ -53,12 +61,14 @@ def correlation(value: float) -> str:
 
 
 @register.simple_tag
-def grid_cells(row: Row, first_column: int, suffix: str) -> SafeString:
+def grid_cells(row: Row, columns: Page[GridColumn], suffix: str) -> SafeString:
     """Render a row's cells here: a template loop over up to 1,500 of them is slow."""
     suffix = escape(suffix)
     cells = (
-        f'<td aria-colindex="{column}">{grid_cell(cell, suffix)}</td>'
-        for column, cell in enumerate(row.cells, first_column + 1)
+        f'<td aria-colindex="{number}" data-item="{column.short_name}">{grid_cell(cell, suffix)}</td>'
+        for number, (column, cell) in enumerate(
+            zip(columns, row.cells, strict=True), columns.start_index() + 1
+        )
     )
     return mark_safe("".join(cells))  # noqa: S308  (grid_cell escapes)
 

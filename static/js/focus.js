@@ -1,4 +1,4 @@
-// Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
+// Focus never gets lost: after a swap or a refusal it returns to the same id, or to what the swap brought, or to the closest
 // thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
 // A form with errors has it in the first wrong field.
 class FocusTrail {
@@ -10,7 +10,9 @@ class FocusTrail {
     }
     document.addEventListener("pointerdown", () => (this.#ids = []));
     // One moment later, when htmx has enabled again the button that sent the request.
-    document.addEventListener("htmx:afterSettle", async (event) => this.#restore(await event.detail));
+    for (const event of ["htmx:afterSettle", "htmx:responseError", "htmx:sendError"]) {
+      document.addEventListener(event, async ({ detail }) => this.#restore(await detail));
+    }
   }
 
   #note() {

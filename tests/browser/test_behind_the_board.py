@@ -74,12 +74,17 @@ def test_compare_by_htmx_and_go_back(people, places):
 SCALES = "nodes => nodes.map(node => [node.getBoundingClientRect().width, node.getBoundingClientRect().x])"
 
 
-def test_chips_take_a_second_line_before_they_leave_the_window(people, places):
+def test_chips_and_menus_stay_in_the_window(people, places):
     page = people.sign_in("viewer")
     page.set_viewport_size({"width": 1150, "height": 800})
     for address in (f"{places.of_collection('leaderboards:compare')}?view=then", places.grid):
         page.goto(address)
         assert page.evaluate(FITS), address
+    for menu in page.locator("details.menu:visible").all():
+        menu.locator("summary").click()
+        expect(menu.locator(".menu-body")).to_be_in_viewport(ratio=1)
+        assert page.evaluate(FITS), menu
+        page.keyboard.press("Escape")
 
 
 def test_a_menu_closes_when_the_focus_leaves_it(people, places):

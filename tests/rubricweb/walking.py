@@ -15,6 +15,8 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 LINK = re.compile(r'(?:href|hx-get)="([^"#]+)')
+SIDE = re.compile(r"[?&](view=\w+)")
+"""What makes another page of the same view: the rubric of a topic, and its grid."""
 EACH = 1
 """Pages of one view that are opened: others of it offer the same links."""
 OWN = {"arena:battle"}
@@ -37,6 +39,7 @@ class Walk:
                 view = resolve(urlsplit(address).path).view_name
             except Resolver404:
                 view = address
+            view = " ".join([view, *SIDE.findall(address)])
             if address in addresses or (self.opened[view] >= EACH and view not in OWN):
                 continue
             if view.startswith("django") or address.startswith("/static/"):

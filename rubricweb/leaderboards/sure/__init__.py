@@ -233,6 +233,10 @@ class Evidence:
         return agreements([labeller], min_answers=self.spec.measure.min_answers)[0]
 
     @cached_property
+    def check_address(self) -> str:
+        return self.spec.check_address
+
+    @cached_property
     def rated(self) -> RatedSample | None:
         """Return the grader's cells that people rated; None for readers from whom cells are hidden."""
         bank = self.spec.bank

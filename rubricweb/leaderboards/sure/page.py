@@ -190,6 +190,7 @@ def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     others = len(form.offered)
     return {
         "query": query,
+        "check_address": evidence.check_address,
         "pictures": [draw(evidence) for draw in PICTURES.values()],
         "summary": findings.summary(evidence.tau, evidence.n_runs, evidence.leaning, evidence.whose),
         "checked": findings.checked(*evidence.checked) if evidence.checked else "",

@@ -152,7 +152,8 @@ def confirmed(evidence: Evidence) -> Picture:
     title = findings.confirmed(by_grade)
     subtitle = "Share of randomly drawn pairs that people call covered, by grade."
     if not n:
-        href = reverse("campaigns:campaign-new", args=[spec.collection.slug])
+        if not (href := evidence.check_address):
+            return Picture(name, "This rubric cannot be checked", "Nobody can rate items that have only ids.")
         return Picture(
             name, "No randomly drawn pair has been rated", subtitle, href=href, button="Start a check"
         )

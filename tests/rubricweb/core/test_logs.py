@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError
 from django.test import Client
 
+from grading import secret
 from rubricweb.core import redaction
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -141,7 +142,7 @@ def test_secrets_are_masked(monkeypatch):
     monkeypatch.setattr(settings, "OPENAI_API_KEY", "sk-very-secret")
     text = _logged(OSError("401 for key sk-very-secret"))
     assert "sk-very-secret" not in text
-    assert redaction.MASK in text
+    assert secret.MASK in text
 
 
 def test_a_line_of_any_library_is_redacted(tmp_path):

@@ -155,6 +155,15 @@ def test_an_empty_bank(collection, developer, client_of):
     )
 
 
+def test_where_nothing_is_left_the_reason_is_said_once(bank, developer, client_of):
+    ItemRevision.objects.filter(items__bank=bank).update(text="")
+    page = markup(client_of(developer).get(address(bank)))
+    n = bank.items.active().count()
+    assert n > 1
+    assert f"<p>{n} items: the text of this id is not known.</p>" in page
+    assert page.count("is not known") == 1
+
+
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.portable
 def test_every_dialect_of_a_bank_that_was_written_here(collection, dialect, tmp_path):

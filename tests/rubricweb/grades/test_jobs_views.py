@@ -61,13 +61,16 @@ def cancel_of(job: GradingJob) -> str:
     return url("steer", "grading", job.pk, "cancel")
 
 
-def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, job):
+def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, owner, job):
     page = markup(client_of(viewer).get(url("jobs")))
     assert "Grade 30 pairs with word overlap" in page
     assert "6 items of 2 topics" in page
     assert "0 of 30" in page
-    assert "No worker is running: start one with <code>python -m rubricweb worker</code>" in page
+    assert "No worker is running. Tell an organizer." in page
+    assert "python -m rubricweb worker" not in page
     assert "Cancel" not in page
+    page = markup(client_of(owner).get(url("jobs")))
+    assert "No worker is running: start one with <code>python -m rubricweb worker</code>" in page
 
 
 def test_jobs_page_shows_workers(client_of, viewer, job):

@@ -91,6 +91,7 @@ def test_too_few_topics_are_no_finding(made, viewer, client_of):
     """With two topics the smallest p-value is .5: that nothing differs is no finding."""
     said = text_of(client_of(viewer).get(BOARD, {"test": "studentised"}))
 
+    assert "4 runs. " in said
     assert "With 2 topics no run can be clearly ahead." in said
     assert "apart with" not in said
     assert "clearly behind" not in said

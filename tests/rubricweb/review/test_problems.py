@@ -69,6 +69,12 @@ def test_the_list_has_every_kind_and_counts_them(client_of, viewer, autumn):
     ]
 
 
+def test_what_is_missing_is_that_of_the_rubric_whichever_problem_is_open(client_of, viewer, autumn):
+    page = client_of(viewer).get(PAGE, {"problem": passage_key(autumn)})
+    assert page.context["topic"] == autumn.topic
+    assert f'hx-get="/collections/autumn/grades/jobs/missing/?bank={autumn.bank.pk}"' in markup(page)
+
+
 def test_a_weak_item_is_listed_with_its_evidence_and_set_aside(client_of, developer, autumn):
     item = ItemFactory(bank=autumn.bank, topic=autumn.topic, text="Why do leaves turn red, and when?")
     client, key = client_of(developer), f"weak-{item.pk}"

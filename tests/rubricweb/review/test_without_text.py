@@ -59,6 +59,12 @@ def test_the_grid_says_why_its_cells_cannot_be_rated(client_of, assessor, item):
     assert re.search(rf'<span class="mono">{item.revision.uid[-6:]}</span>\s*no text yet', html)
 
 
+def test_the_rubric_tells_it_by_the_end_of_its_id(client_of, viewer, item):
+    html = markup(client_of(viewer).get(reverse("review:topic", args=[item.bank_id, item.topic_id])))
+    uid = item.revision.uid
+    assert f'<code title="{uid}">{uid[-6:]}</code>' in html
+
+
 def test_a_rating_that_is_sent_nonetheless_is_refused(client_of, assessor, item, passage):
     sent = {"rating": 4, "seen": 0, "revision": item.revision_id, "uid": uuid.uuid4()}
     address = reverse("review:rate", args=where(item, passage))

@@ -11,6 +11,7 @@ import zipfile
 import pytest
 from django.urls import reverse
 
+from rubricweb.banks.models import ItemRevision
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, GraderConfig
@@ -91,6 +92,23 @@ def test_only_cells_drawn_at_random_count_for_reliability(made, rated, owner, vi
     ]
 
 
+def test_a_check_is_offered_of_a_rubric_that_people_can_read(made, owner, client_of):
+    other = made.collection.banks.create(name="Another")
+    response = client_of(owner).get(SURE)
+    query = {"bank": made.bank.pk, "grader": made.config.pk}
+    address = reverse("campaigns:campaign-new", args=["autumn"], query=query)
+    assert markup(response).count(f'href="{html.escape(address)}">Start a check') == 2
+    form = client_of(owner).get(address).context["form"]
+    assert form.fields["bank"].initial == str(made.bank.pk)
+    form = client_of(owner).get(address.replace(f"bank={made.bank.pk}", f"bank={other.pk}")).context["form"]
+    assert form.fields["bank"].initial == str(other.pk)
+
+    ItemRevision.objects.filter(items__bank=made.bank).update(text="")
+    page = client_of(owner).get(SURE)
+    assert "Start a check" not in text(page)
+    assert picture(page, "confirmed").title == "This rubric cannot be checked"
+
+
 def test_items_are_drawn_by_what_the_board_would_be_without_them(made, viewer, client_of):
     items = picture(client_of(viewer).get(SURE), "items")
     assert items.plot.body.count("bar plus") == 3
@@ -168,7 +186,7 @@ def test_roles_and_parts(made, viewer, outsider, participant, client_of, django_
     assert client.post(SURE).status_code == 405
     part = client.get(SURE, headers={"HX-Request": "true"})
     assert markup(part).lstrip().startswith('<div id="sure"')
-    with django_assert_max_num_queries(28):
+    with django_assert_max_num_queries(29):
         client.get(SURE)
 
 
