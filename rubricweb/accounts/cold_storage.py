@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 SERVED_COLD = {
     *("leaderboards:board", "leaderboards:plot", "leaderboards:compare", "leaderboards:sure"),
-    *("leaderboards:official-add", "leaderboards:official-remove"),
     *("leaderboards:public", "leaderboards:public-file", "leaderboards:public-close"),
     "exports:leaderboard",
     "corpus:events",
     "archives:delete",
     *("api:collections", "api:leaderboard", "api:comparison", "api:qrels"),
 }
-"""Routes that need no row of a grade."""
+"""Routes that need no row of a grade, and change nothing that a board is computed from: boards are kept."""
 WAY = re.compile(r"""<(a|form)\b((?:[^>"']|"[^"]*"|'[^']*')*)>.*?</\1>""", re.DOTALL)
 """A link or a form: its tag and attributes. Neither can stand in another of its kind."""
 TARGET = re.compile(r'(?<![-\w])(?:href|action)="([^"]*)"')
@@ -55,7 +54,7 @@ def require_served(collection: Collection) -> None:
     match = getattr(request, "resolver_match", None)
     if match is None or match.view_name not in SERVED_COLD:
         raise InColdStorage(collection)
-    request.cold_slug = collection.slug  # type: ignore[union-attr]
+    request.cold_slug = collection.slug
 
 
 class ColdPages:

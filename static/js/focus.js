@@ -1,6 +1,6 @@
-// Focus never gets lost: after a swap or a refusal it returns to the same id, or to what the swap brought, or to the closest
-// thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
-// A form with errors has it in the first wrong field.
+// Focus never gets lost: after a swap or a refusal it returns to the same id, or to what the swap brought, or to the
+// closest thing around it that is still there. Noted before the request too, because a button that is disabled loses
+// it. A form with errors has it in the first wrong field.
 class FocusTrail {
   #ids = []; // of the focused element and of what is around it
 
