@@ -7,14 +7,16 @@ reach nothing else of a collection: to them all other pages answer as to outside
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django import template
+from django.apps import apps
 from django.core.exceptions import PermissionDenied
-from django.db.models import TextChoices
+from django.db.models import QuerySet, TextChoices
 from django.http import Http404
 
 from rubricweb.accounts.cold_storage import require_served
+from rubricweb.core.compiled import compiled_once
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -109,10 +111,15 @@ def collections_with(user: User, needed: Role) -> list[int]:
 
 def read_roles(user: User) -> dict[int, Role]:
     """Return the person's roles by collection, and cache all of them: one query is as dear as another."""
-    rows = user.memberships.values_list("collection_id", "role")
-    held = user.__dict__["_roles_held"] = {pk: Role(role) for pk, role in rows}
+    held = user.__dict__["_roles_held"] = {pk: Role(role) for pk, role in _memberships(user.pk)}
     _role_cache(user).update(held)
     return held
+
+
+@compiled_once
+def _memberships(user: int) -> QuerySet[Any, tuple[int, str]]:
+    memberships: QuerySet[Any] = apps.get_model("accounts.Membership").objects.all()  # it imports this module
+    return memberships.filter(user=user).values_list("collection_id", "role")
 
 
 def remember(user: User, collection_id: int, held: str | None) -> None:

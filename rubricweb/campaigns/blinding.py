@@ -30,6 +30,7 @@ from rubricweb.banks.access import Held
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.leases import LEASE
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
+from rubricweb.core.compiled import compiled_once
 from rubricweb.grades.human_models import HumanGrade
 
 _RESERVED = Q(state=Turn.State.LEASED, assigned_by=None, rating=None)
@@ -71,7 +72,7 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
         since=F("campaign__at"),
         is_rated=rated if person is not None else Value(False, output_field=BooleanField()),
     )
-    if not Campaign.objects.filter(collection=collection_id, closed_at=None).exists():
+    if not _open(collection_id):
         return cells.none()  # a page asks several times, and the next query is a long one
     if person is None:
         return cells
@@ -96,3 +97,9 @@ def _taken_by(person: User) -> QuerySet[Turn]:
     since = ExpressionWrapper(OuterRef("taken_at") - Value(LEASE), output_field=DateTimeField())
     has_begun = Exists(same.filter(done_at__gte=since)) | Exists(same.filter(_RATED_AND_UNDONE))
     return Turn.objects.filter(~_RESERVED | has_begun, person=person)
+
+
+@compiled_once
+def _open(collection: int) -> QuerySet[Campaign, int]:
+    """Return an open campaign, if there is one."""
+    return Campaign.objects.filter(collection=collection, closed_at=None).values_list("pk", flat=True)[:1]

@@ -61,11 +61,19 @@ class _RowsReadOnce(ModelChoiceIterator):  # type: ignore[type-arg]  # of any mo
     def __len__(self) -> int:
         return len(self.queryset) + (self.field.empty_label is not None)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
 
 class RowField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of any model
     """A choice among few rows, which one query reads however often they are checked and rendered."""
 
     iterator = _RowsReadOnce
+
+    def offer(self, rows: Iterable[Model]) -> None:
+        """Offer rows that somebody has read already."""
+        self._queryset = tuple(rows)
+        self.widget.choices = self.choices
 
     def to_python(self, value: Any) -> Any:  # Any: as Django has it
         if value in self.empty_values:
@@ -141,6 +149,14 @@ def rows_field(form: forms.BaseForm, name: str) -> forms.ModelChoiceField[Model]
 def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Model] | None) -> None:
     """Set the `rows` that the field `name` of this form offers."""
     rows_field(form, name).queryset = rows
+
+
+def offer_read(form: forms.BaseForm, name: str, rows: Iterable[Model]) -> None:
+    """Set the rows that the field `name` of this form offers, which are read already."""
+    field = form.fields[name]
+    if not isinstance(field, RowField):
+        raise TypeError(f"{type(form).__name__}.{name} takes no rows that are read")
+    field.offer(rows)
 
 
 AT_ONCE = {"data-submits": ""}

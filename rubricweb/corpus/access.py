@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run
 from rubricweb.corpus.pools import collection_pool
 
 
 def collection_for(user: User, slug: str, *, needed: roles.Role = roles.TO_VIEW) -> Collection:
-    collection: Collection | None = Collection.objects.filter(slug=slug).first()
-    if collection is None:
-        raise Http404("No such collection.")
-    roles.require(user, collection, needed)
-    return collection
+    for collection in _by_slug(slug):
+        roles.require(user, collection, needed)
+        return collection
+    raise Http404("No such collection.")
+
+
+@compiled_once
+def _by_slug(slug: str) -> QuerySet[Collection, Collection]:
+    return Collection.objects.filter(slug=slug)
 
 
 def pooled_passage(collection: Collection, topic_id: int, passage_id: int) -> Passage:

@@ -25,6 +25,7 @@ from grading.statistics.rank_correlation import from_ranks
 from grading.statistics.rank_intervals import competition_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
@@ -131,10 +132,8 @@ def official_boards(collection: Collection, runs: RunSlice | None = None) -> lis
     if hides_names(collection.pk):
         return []
     boards: dict[str, Official] = {}
-    away = _away(collection, runs)
-    rows = collection.official_scores.filter(topic=None).exclude(run_tag__in=away).order_by("board", "pk")
-    columns = rows.values_list("board", "run_tag", "value", "is_rank", "measure", "source")
-    for name, run_tag, value, is_rank, measure, source in columns:
+    rows = _values(collection.pk, _away(collection, runs)) if runs else _values_of_all(collection.pk)
+    for name, run_tag, value, is_rank, measure, source in rows:
         board = boards.setdefault(name, Official(name, is_rank, {}, measure, source))
         if is_rank == board.is_rank:
             board.values[run_tag] = value
@@ -142,6 +141,17 @@ def official_boards(collection: Collection, runs: RunSlice | None = None) -> lis
         replace(board, values=competition_ranks(board.scores)) if runs and board.is_rank else board
         for board in boards.values()
     ]
+
+
+def _values(collection: int, away: QuerySet[Any, Any]) -> QuerySet[OfficialScore, Any]:
+    rows = OfficialScore.objects.filter(collection=collection, topic=None).exclude(run_tag__in=away)
+    fields = ("board", "run_tag", "value", "is_rank", "measure", "source")
+    return rows.order_by("board", "pk").values_list(*fields)
+
+
+@compiled_once
+def _values_of_all(collection: int) -> QuerySet[OfficialScore, Any]:
+    return _values(collection, Run.objects.not_accepted().filter(collection=collection).values("run_tag"))
 
 
 def _away(collection: Collection, runs: RunSlice | None) -> QuerySet[Any, Any]:

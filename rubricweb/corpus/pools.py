@@ -19,9 +19,10 @@ from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 
-from django.db.models import Count, Exists, OuterRef, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from django.db.models.functions import Length
 
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import read_once
 from rubricweb.corpus import derived_models, pseudonyms, topic_pools
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
@@ -207,7 +208,14 @@ def pooled_passages(collection: Collection, topic_ids: Iterable[int]) -> dict[in
 @read_once
 def stamp_of(collection_id: int) -> int:
     """Return the stamp that every change of pools and runs moves."""
-    return int(Collection.objects.values_list("stamp", flat=True).get(pk=collection_id))
+    for stamp in _stamp(collection_id):
+        return stamp
+    raise Collection.DoesNotExist
+
+
+@compiled_once
+def _stamp(collection: int) -> QuerySet[Collection, int]:
+    return Collection.objects.filter(pk=collection).values_list("stamp", flat=True)
 
 
 def _has_left_out(collection_id: int) -> bool:

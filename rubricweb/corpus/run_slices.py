@@ -13,12 +13,14 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.reader import read_once
 from rubricweb.corpus import pseudonyms
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pooling import stored_rule
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_at
 from rubricweb.corpus.topic_pools import restamped
@@ -88,12 +90,17 @@ def tasks(collection: Collection) -> dict[str, str]:
     if pseudonyms.hides_origins(collection.pk):
         return {}
     labels: dict[str, str] = {}
-    for task in sorted(collection.runs.accepted().values_list("task", flat=True)):
+    for task in sorted(_tasks(collection.pk)):
         labels.setdefault(token_of(task), task.strip())
     if set(labels) == {NO_TASK}:
         return {}
     without = {NO_TASK: "without a task"} if labels.pop(NO_TASK, None) is not None else {}
     return labels | without
+
+
+@compiled_once
+def _tasks(collection: int) -> QuerySet[Run, str]:
+    return Run.objects.accepted().filter(collection=collection).values_list("task", flat=True)
 
 
 def token_of(task: str) -> str:

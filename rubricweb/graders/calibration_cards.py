@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
@@ -19,6 +20,7 @@ from grading.statistics.mean_intervals import LEVEL
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core import audit
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
@@ -172,8 +174,15 @@ def hides_numbers(bank: Bank) -> bool:
 
 def status(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> CalibrationStatus:
     """Return the status for the grader and the bank's items, now or as of a version."""
-    card = CalibrationCard.objects.filter(bank=bank, config=config).select_related("bank", "config").first()
-    return status_of(card, version) if card else CalibrationStatus(None)
+    for card in _card(bank.pk, config.pk):
+        return status_of(card, version)
+    return CalibrationStatus(None)
+
+
+@compiled_once
+def _card(bank: int, config: int) -> QuerySet[CalibrationCard, CalibrationCard]:
+    cards = CalibrationCard.objects.filter(bank=bank, config=config)
+    return cards.select_related("bank", "config")[:1]
 
 
 def status_of(card: CalibrationCard, version: BankVersion | None = None) -> CalibrationStatus:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.measures.cover import LabelMode
@@ -17,6 +18,7 @@ from grading.statistics.mean_intervals import UNDEFINED, interval, resamples
 from grading.statistics.rank_correlation import Coefficient, resampled
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
@@ -88,8 +90,13 @@ def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = N
     if version is not None:
         then = version.all_entries.filter(item__kind__in=kinds)
         return set(then.values_list("item__topic__query_id", "revision__uid"))
-    now = Item.including_secret.active().filter(bank=bank, kind__in=kinds)
-    return set(now.values_list("topic__query_id", "revision__uid"))
+    return {(query_id, uid) for query_id, uid, kind in _names(bank.pk) if kind in kinds}
+
+
+@compiled_once
+def _names(bank: int) -> QuerySet[Item, Any]:
+    now = Item.including_secret.active().filter(bank=bank).order_by()
+    return now.values_list("topic__query_id", "revision__uid", "kind")
 
 
 def graded_uids(bank: Bank, config: GraderConfig, pool: CollectionPool) -> dict[int, tuple[str, ...]]:
@@ -107,14 +114,19 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
     """
     pool = collection_pool(bank.collection)
     human, graded = human_matrices(pool), matrices(config, pool)
-    whole = Draw.objects.filter(collection=bank.collection_id, design=Draw.Design.CELLS)
-    draws = set(whole.values_list("pk", flat=True))
+    draws = set(_draws(bank.collection_id))
     uids_of, exemplars = graded_uids(bank, config, pool), exemplar_cells([config])
     cells: list[_RatedCell] = []
     for topic in pool.topics:
         pk = topic.topic_id
         cells += _of_topic(graded[pk], human[pk], uids_of[pk], draws, exemplars)
     return _with_events(cells)
+
+
+@compiled_once
+def _draws(collection: int) -> QuerySet[Draw, int]:
+    """Return the draws of whole cells."""
+    return Draw.objects.filter(collection=collection, design=Draw.Design.CELLS).values_list("pk", flat=True)
 
 
 def _of_topic(

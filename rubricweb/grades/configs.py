@@ -43,18 +43,13 @@ def config_of(spec: GraderSpec) -> GraderConfig:
     return _get(spec, spec.prompt.purpose, spec.fingerprint)
 
 
-@compiled_once
-def _saved(fingerprint: str) -> QuerySet[GraderConfig]:
-    return GraderConfig.objects.filter(fingerprint=fingerprint)
-
-
 def config_draft(spec: GraderSpec) -> GraderConfig:
     """Return the config of `spec`, unsaved and under a key of no row where nobody has saved it yet.
 
     Readers compare, count and price with it, and nothing is written because somebody looked.
     """
-    if saved := _saved(spec.fingerprint):
-        return saved[0]
+    for saved in _of_fingerprint(spec.fingerprint):
+        return saved
     return GraderConfig(
         pk=-1 - int(spec.fingerprint[:12], 16),
         backend=spec.backend,
@@ -64,6 +59,11 @@ def config_draft(spec: GraderSpec) -> GraderConfig:
         options=spec.frozen,
         fingerprint=spec.fingerprint,
     )
+
+
+@compiled_once
+def _of_fingerprint(fingerprint: str) -> QuerySet[GraderConfig, GraderConfig]:
+    return GraderConfig.objects.filter(fingerprint=fingerprint)
 
 
 def saved_config(config: GraderConfig) -> GraderConfig:

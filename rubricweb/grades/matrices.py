@@ -19,13 +19,14 @@ from typing import Generic, TypeVar
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Case, Exists, IntegerField, OuterRef, When
+from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, When
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
 from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import database, packed
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
@@ -206,11 +207,21 @@ def topic_grades(config: GraderConfig, pool: CollectionPool, topic_id: int) -> T
 @read_once
 def _stamps(config: GraderConfig, collection_id: int, only: int | None) -> Stamps:
     """Return those of the collection's topics, or of `only` one."""
-    stamps = MatrixStamp.objects.filter(config=config, topic__collection=collection_id)
-    if only is not None:
-        stamps = stamps.filter(topic=only)
-    rows = stamps.values_list("topic_id", "number", "grades")
+    of = (config.pk, collection_id)
+    rows = _of_collection(*of) if only is None else _of_topic(*of, only)
     return {topic_id: (number, grades) for topic_id, number, grades in rows}
+
+
+@compiled_once
+def _of_collection(config: int, collection: int) -> QuerySet[MatrixStamp, tuple[int, int, int]]:
+    stamps = MatrixStamp.objects.filter(config=config, topic__collection=collection)
+    return stamps.values_list("topic_id", "number", "grades")
+
+
+@compiled_once
+def _of_topic(config: int, collection: int, topic: int) -> QuerySet[MatrixStamp, tuple[int, int, int]]:
+    stamps = MatrixStamp.objects.filter(config=config, topic__collection=collection, topic=topic)
+    return stamps.values_list("topic_id", "number", "grades")
 
 
 def _key(config: GraderConfig, topic_id: int, stamps: Stamps, stamp: int) -> Key:

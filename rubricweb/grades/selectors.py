@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Sum
@@ -54,8 +54,8 @@ def graders(collection: Collection) -> list[GraderRow]:
 
 
 @compiled_once
-def _graders(collection_pk: int) -> QuerySet[Any]:  # configs with the number of their grades
-    configs = GraderConfig.objects.filter(stamps__topic__collection=collection_pk, stamps__grades__gt=0)
+def _graders(collection: int) -> QuerySet[GraderConfig, Any]:
+    configs = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
     return configs.annotate(here=Sum("stamps__grades")).order_by("llm", "prompt_class", "pk")
 
 
@@ -99,11 +99,38 @@ def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection
 def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     """Return the banks with at least one active item that has a grade of `config`."""
     if collection.cold_at:
-        counts = _cold_counts(collection.pk, collection.cold_at)
-        return [bank for bank in collection.banks.all() if (config.pk, bank.pk) in counts]
-    has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
+        graded = {bank for of, bank in _cold_counts(collection.pk, collection.cold_at) if of == config.pk}
+    else:
+        graded = set(_graded_by(config.pk, collection.pk))
+    return [bank for bank in all_banks(collection) if bank.pk in graded]
+
+
+@compiled_once
+def _graded_by(config: int, collection: int) -> QuerySet[Bank, int]:
+    has_grade = Exists(Grade.objects.filter(config=config, revision=OuterRef("revision")))
     graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
-    return list(collection.banks.filter(Exists(graded)))
+    return Bank.objects.filter(Exists(graded), collection=collection).order_by().values_list("pk", flat=True)
+
+
+@read_once
+def all_banks(collection: Collection) -> list[Bank]:
+    """Return the banks by name."""
+    banks = _banks(collection.pk)
+    for bank in banks:
+        bank.collection = collection
+    return banks
+
+
+@compiled_once
+def _banks(collection: int) -> QuerySet[Bank, Bank]:
+    return Bank.objects.filter(collection=collection)
+
+
+@compiled_once
+def _sizes(collection: int) -> QuerySet[Item, Any]:
+    """Return the number of active items by bank."""
+    active: QuerySet[Item] = Item.including_secret.active().filter(bank__collection=collection)
+    return active.order_by().values_list("bank").annotate(Count("pk"))
 
 
 def scored_graders(collection: Collection) -> list[GraderRow]:
@@ -141,32 +168,24 @@ def graders_of(bank: Bank, purposes: tuple[Purpose, ...] = ON_ITEMS) -> list[Gra
     collection = bank.collection
     if collection.cold_at:
         counts = _cold_counts(collection.pk, collection.cold_at)
-        of_purpose = _with_grades(collection.pk, purposes)
-        rows = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in of_purpose]
+        configs = (row.config for row in graders(collection))
+        every = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in configs]
     else:
-        rows = [GraderRow(config, config.number) for config in _counted(purposes)(collection.pk, bank.pk)]
+        every = [GraderRow(config, config.number) for config in _graders_of(collection.pk, bank.pk)]
+    rows = [row for row in every if row.config.purpose in purposes]
     of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
     return [row.config for row in sorted(of_pools, key=lambda row: _key(collection, row))]
 
 
-def _with_grades(collection_pk: int, purposes: tuple[Purpose, ...]) -> QuerySet[GraderConfig]:
-    stamps = MatrixStamp.objects.filter(topic__collection=collection_pk, grades__gt=0)
-    return GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=purposes)
-
-
-@cache
-def _counted(purposes: tuple[Purpose, ...]) -> Callable[[int, int], list[Any]]:
-    """Return the query of configs with the `number` of a bank's active items that each graded."""
-
-    @compiled_once
-    def counted(collection_pk: int, bank_pk: int) -> QuerySet[GraderConfig]:
-        has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
-        items = Item.including_secret.active().filter(Exists(has_grade), bank=bank_pk).order_by()
-        number = items.values("bank").annotate(number=Count("pk")).values("number")
-        graded = Coalesce(Subquery(number, output_field=IntegerField()), 0)
-        return _with_grades(collection_pk, purposes).annotate(number=graded)
-
-    return counted
+@compiled_once
+def _graders_of(collection: int, bank: int) -> QuerySet[GraderConfig, Any]:
+    """Return the configs with grades here, and the `number` of the bank's active items with one of theirs."""
+    stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
+    has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
+    items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
+    counted = items.values("bank").annotate(number=Count("pk")).values("number")
+    number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return GraderConfig.objects.filter(pk__in=stamps.values("config")).annotate(number=number)
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
@@ -205,10 +224,8 @@ def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | 
 
     It is the one with most items, then `main`, then the oldest.
     """
-    banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
-    sizes = dict(
-        Item.including_secret.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk"))
-    )
+    banks = (banks_graded_by(config, collection) if config else []) or all_banks(collection)
+    sizes = dict(_sizes(collection.pk)) if len(banks) > 1 else {}
     return min(banks, key=lambda bank: (-sizes.get(bank.pk, 0), bank.name != MAIN, bank.pk), default=None)
 
 
@@ -235,12 +252,10 @@ def _store(collection: Collection, config: GraderConfig) -> None:
 
 def banks(collection: Collection) -> list[Bank]:
     """Return the banks by name, first that of the default grader, or without grades `main`."""
-    ordered = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
+    ordered = sorted(all_banks(collection), key=lambda bank: (bank.name != MAIN, bank.name))
     if len(ordered) > 1 and (grader := default_grader(collection)):
         default = default_bank(collection, grader)
         ordered.sort(key=lambda bank: bank != default)
-    for bank in ordered:
-        bank.collection = collection
     return ordered
 
 

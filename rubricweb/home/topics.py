@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from django import forms
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, When
+from django.db.models import Case, Count, QuerySet, When
 from django.db.models.functions import Left
 from django.http import HttpResponse, QueryDict
 from django.views.decorators.http import require_safe
@@ -17,9 +18,10 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.core import http, reader
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus import access, official
-from rubricweb.corpus.models import Collection, Subtopic
+from rubricweb.corpus.models import Collection, Passage, Subtopic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
@@ -120,7 +122,6 @@ SORTS: dict[str, Callable[[ListedTopic], str | float]] = {
 
 def collection_counts(collection: Collection) -> CollectionCounts:
     pool = collection_pool(collection)
-    running = collection.jobs.filter(state__in=(GradingJob.State.QUEUED, GradingJob.State.RUNNING))
     # A run of which no first passage is pooled was left out of every pool.
     seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
     ranks_something = seen.copy()
@@ -129,13 +130,32 @@ def collection_counts(collection: Collection) -> CollectionCounts:
         seen |= (topic.ranked_rows[:, :1] >= 0).any(axis=1)
     return CollectionCounts(
         topics=len(pool.topics),
-        passages=collection.passages.count(),
+        passages=sum(_passages(collection.pk)),
         runs=len(pool.run_tags),
         unpooled_runs=int(ranks_something.sum() - seen.sum()),
         judgments=sum(len(topic.judgments) for topic in pool.topics),
         graders=graders(collection),
-        running_jobs=running.count(),
+        running_jobs=len(_running(collection.pk)),
     )
+
+
+@compiled_once
+def _passages(collection: int) -> QuerySet[Passage, int]:
+    passages = Passage.objects.filter(collection=collection).order_by().values("collection")
+    return passages.annotate(number=Count("pk")).values_list("number", flat=True)
+
+
+@compiled_once
+def _running(collection: int) -> QuerySet[GradingJob, int]:
+    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
+    return GradingJob.objects.filter(collection=collection, state__in=running).values_list("pk", flat=True)
+
+
+@compiled_once
+def _subtopics(collection: int) -> QuerySet[Subtopic, Any]:
+    """Return the number of subtopics by topic."""
+    subtopics = Subtopic.objects.filter(topic__collection=collection).order_by()
+    return subtopics.values_list("topic").annotate(Count("pk"))
 
 
 def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:
@@ -144,8 +164,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     columns_by_topic = item_columns(bank)
     missing = _missing_behind(collection, rater, columns_by_topic)
-    subtopic_rows = Subtopic.objects.filter(topic__collection=collection).order_by()
-    subtopics, flagged = dict(subtopic_rows.values_list("topic").annotate(Count("pk"))), open_by_topic(bank)
+    subtopics, flagged = dict(_subtopics(collection.pk)), open_by_topic(bank)
     rows = []
     for pk, query_id, text, about, position in _topics(collection):
         if pk not in pool.by_topic:

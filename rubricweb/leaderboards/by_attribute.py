@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import best_first, none_if_nan
@@ -14,7 +16,8 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_correlation import Correlation, kendall
 from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
-from rubricweb.corpus.models import Collection
+from rubricweb.core.compiled import compiled_once
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.scoring import RankIntervals, rank_intervals
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard
@@ -66,8 +69,14 @@ class BoardByAttribute:
 
 def sliceable(collection: Collection) -> dict[str, list[TopicSlice]]:
     """Return the slices by attribute."""
-    topics = collection.topics.attribute_values()
+    topics = dict(_attribute_values(collection.pk))
     return {name: slices(attribute, len(topics)) for name, attribute in attributes(topics).items()}
+
+
+@compiled_once
+def _attribute_values(collection: int) -> QuerySet[Topic, Any]:
+    topics = Topic.objects.filter(collection=collection).order_by("position")
+    return topics.values_list("query_id", "attributes")
 
 
 def board_by_attribute(scored: ScoredBoard, name: str) -> BoardByAttribute:

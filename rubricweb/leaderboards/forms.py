@@ -23,6 +23,7 @@ from rubricweb.core.forms import (
     RowField,
     filled_in,
     offer_choices,
+    offer_read,
     offer_rows,
 )
 from rubricweb.core.http import parse_id
@@ -32,7 +33,14 @@ from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.grades.selectors import banks_graded_by, default_bank, graders_of, scored_graders
+from rubricweb.grades.selectors import (
+    all_banks,
+    banks_graded_by,
+    default_bank,
+    graders,
+    graders_of,
+    scored_graders,
+)
 from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic, lookup, provenance
 from rubricweb.leaderboards.by_attribute import sliceable
 
@@ -120,10 +128,9 @@ class LabelForm(forms.Form):
         given = _with_grades(filled_in(self, parameters), collection)
         self.defaults = self.default_values(given)
         super().__init__({**self.defaults, **given}, auto_id=auto_id)
-        ids = [config.pk for config in self.graders]
-        offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
+        offer_read(self, "grader", [row.config for row in graders(collection) if row.config in self.graders])
         self._fit_scale(self.data["grader"])
-        offer_rows(self, "bank", collection.banks.all())
+        offer_read(self, "bank", all_banks(collection))
         versions = BankVersion.objects.filter(bank__collection=collection)
         offer_rows(self, "version", versions.select_related("bank"))
         named = tasks(collection)

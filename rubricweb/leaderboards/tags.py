@@ -9,14 +9,13 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
-from rubricweb.core.tags import bdi, score
+from rubricweb.core.tags import bdi
+from rubricweb.leaderboards.board_rows import board_rows, dot_svg
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
 
 if TYPE_CHECKING:
-    from rubricweb.leaderboards.board import BoardRow
-    from rubricweb.leaderboards.board_page import BoardLine, Parting
-    from rubricweb.leaderboards.plots import Dot
+    from rubricweb.leaderboards.board_page import Parting
 
 register = template.Library()
 
@@ -40,6 +39,8 @@ def unlocalized(value: float) -> str:
 
 
 register.filter(signed)
+register.simple_tag(board_rows)
+register.simple_tag(dot_svg)
 
 
 def _cell(table: PrintedTable, place: int, cell: TextCell) -> SafeString:
@@ -59,41 +60,11 @@ def _linked(text: str, href: str) -> SafeString:
 
 
 @register.simple_tag
-def dot_svg(dot: Dot, row: BoardRow | None = None) -> SafeString:
-    """Draw a dot with its interval on the axis of its table; with the run's row it says what it shows."""
-    of = 'role="img"' if row else 'aria-hidden="true"'
-    parts = [f'<svg class="dots" width="100%" height="100%" {of}>']
-    if row:
-        ends = "no interval" if row.low is None else f"95 % interval {score(row.low)} to {score(row.high)}"
-        parts.append(f"<title>{escape(row.run_tag)}: {score(row.score)}, {ends}</title>")
-    parts.append('<use href="#axis-lines" width="100%" height="100%" />')
-    if dot.is_off:
-        parts.append(f'<text x="{dot.at}%" y="50%" dx="-4" dy="4">◀ {dot.value:z.2f}</text></svg>')
-        return mark_safe("".join(parts))  # noqa: S308  (escaped here)
-    if dot.low is not None:
-        parts.append(f'<line class="whisker" x1="{dot.low}%" x2="{dot.high}%" y1="50%" y2="50%" />')
-    if dot.before is not None:
-        parts.append(f'<line class="trace" x1="{dot.before}%" x2="{dot.at}%" y1="50%" y2="50%" />')
-        parts.append(f'<circle class="ghost" cx="{dot.before}%" cy="50%" r="4" />')
-    parts.append(f'<circle class="dot" cx="{dot.at}%" cy="50%" r="4.5" /></svg>')
-    return mark_safe("".join(parts))  # noqa: S308  (escaped here)
-
-
-@register.simple_tag
 def parting_ticks(parting: Parting) -> SafeString:
     """Draw where the runs stand on a topic: short lines, and long ones for the first runs."""
     lines = [f'<line x1="{x}%" x2="{x}%" y1="2" y2="14" />' for x in parting.others]
     lines += [f'<line class="is-first" x1="{x}%" x2="{x}%" y1="0" y2="16" />' for x in parting.first]
     return mark_safe("".join(lines))  # noqa: S308  (numbers)
-
-
-@register.simple_tag
-def topic_marks(line: BoardLine) -> SafeString:
-    """Render a run's topics here: of 100 runs, a template loop would take most of the page's time."""
-    run = escape(line.row.run_tag)
-    grades = {shade: f' data-grade="{shade}"' for shade in range(6)} | {None: ""}
-    marks = (f'<i{grades[cell.shade]} data-tip="{run} · {escape(cell.label)}"></i>' for cell in line.topics)
-    return mark_safe("".join(marks))  # noqa: S308  (escaped here)
 
 
 @register.inclusion_tag("leaderboards/_sheet.html")

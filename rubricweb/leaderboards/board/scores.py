@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import divide, none_if_nan, take_rows
@@ -17,6 +19,7 @@ from grading.measures import Weighed
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.types import MIN_RATING, MISSING, Importance, ItemKind
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemRevision
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.corpus.run_slices import pool_of
@@ -38,8 +41,6 @@ from rubricweb.grades.selectors import graded_items
 from rubricweb.leaderboards.board import BoardRow, BoardSpec, BoardTopic, MeasureColumn
 from rubricweb.support import board as support
 
-Fields = tuple[int, str, str, float, str]
-"""Topic, uid, importance, weight, subtopic."""
 Grades = Mapping[int, TopicGrades]
 Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
 MAX_PARTING = 5
@@ -132,15 +133,20 @@ def secret_wordings(topics: Iterable[int]) -> set[tuple[int, str]]:
 
 
 @read_once
-def _rows(bank: Bank, of_kinds: frozenset[ItemKind], version: BankVersion | None) -> list[Fields]:
+def _rows(bank: Bank, of_kinds: frozenset[ItemKind], version: BankVersion | None) -> Sequence[Sequence[Any]]:
+    """Return rows of topic, uid, importance, weight and subtopic."""
     kinds = [str(kind) for kind in of_kinds]
     if version is None:
-        now = Item.including_secret.active().filter(bank=bank, kind__in=kinds)
-        fields = ("topic_id", "revision__uid", "importance", "weight", "facet_id")
-        return list(now.order_by("topic_id", "position", "pk").values_list(*fields))
+        return [fields for kind, *fields in _active(bank.pk) if kind in kinds]
     then = version.all_entries.filter(item__kind__in=kinds)
     fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id")
     return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))
+
+
+@compiled_once
+def _active(bank: int) -> QuerySet[Item, Any]:
+    rows = Item.including_secret.active().filter(bank=bank).order_by("topic_id", "position", "pk")
+    return rows.values_list("kind", "topic_id", "revision__uid", "importance", "weight", "facet_id")
 
 
 @dataclass(frozen=True)
@@ -262,9 +268,8 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
 
     NaN for a run that waits for no grade.
     """
-    states = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING)
-    jobs = GradingJob.objects.filter(collection=base.spec.collection, config=base.spec.config)
-    waiting = topics_of(jobs.filter(state__in=states))
+    jobs = _jobs(base.spec.collection.pk, base.spec.config.pk)
+    waiting = topics_of(GradingJob.objects.filter(pk__in=jobs)) if jobs else ()
     totals = np.zeros((2, len(base.pool.run_tags)))
     if waiting:
         for topic, items in base.units():
@@ -272,6 +277,14 @@ def current_shares(base: Basis, k: int) -> NDArray[np.float64]:
             totals += (missing if topic.topic_id in waiting else 0 * missing, cells)
     missing, cells = totals
     return np.where(missing > 0, divide(cells - missing, cells), np.nan)
+
+
+@compiled_once
+def _jobs(collection: int, config: int) -> QuerySet[GradingJob, int]:
+    """Return the jobs that have not ended."""
+    states = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING)
+    jobs = GradingJob.objects.filter(collection=collection, config=config, state__in=states)
+    return jobs.values_list("pk", flat=True)
 
 
 @lru_cache(maxsize=CACHED_TOPICS)

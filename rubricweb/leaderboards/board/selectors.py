@@ -17,8 +17,10 @@ from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.mean_intervals import Summary, marks, mean_and_stderr
 from grading.statistics.rank_correlation import kendall, pearson, spearman, tau_gap
 from grading.statistics.rank_intervals import approximate_ranks
-from rubricweb.banks.models import Item
-from rubricweb.corpus.models import OFFICIAL, Collection
+from rubricweb.banks.models import Item, VersionItem
+from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import read_once
+from rubricweb.corpus.models import OFFICIAL, Collection, Run, Topic
 from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
@@ -72,14 +74,26 @@ class Authors:
 
 
 def authors(spec: BoardSpec, pool: CollectionPool) -> Authors:
-    runs = spec.collection.runs.filter(pk__in=pool.run_pks).exclude(llm="", is_closed_book=False)
-    rows = list(runs.values_list("pk", "llm", "is_closed_book"))
+    ours = set(pool.run_pks)
+    rows = [row for row in _runs(spec.collection.pk) if row.pk in ours]
     models = [config.llm for config in _graders(spec)]
     return Authors(
-        frozenset(pk for pk, llm, _ in rows if any(is_same_model(llm, name) for name in models)),
+        frozenset(row.pk for row in rows if any(is_same_model(row.llm, name) for name in models)),
         _items_by(spec),
-        frozenset(pk for pk, _, is_closed_book in rows if is_closed_book),
+        frozenset(row.pk for row in rows if row.is_closed_book),
     )
+
+
+@read_once
+def _runs(collection_id: int) -> list[Any]:
+    """Return the accepted runs with where they are from."""
+    return _accepted(collection_id)
+
+
+@compiled_once
+def _accepted(collection: int) -> QuerySet[Run, Any]:
+    runs = Run.objects.accepted().filter(collection=collection)
+    return runs.values_list("pk", "task", "team", "llm", "is_closed_book", named=True)
 
 
 def is_same_model(name: str, other: str) -> bool:
@@ -107,15 +121,23 @@ def _items_by(spec: BoardSpec) -> int:
     models = [config.llm for config in _graders(spec) if _has_model(config)]
     if spec.bank is None or not models:
         return 0
-    items: QuerySet[Any]  # of items, or of a version's entries
-    if spec.version is None:
-        items = Item.including_secret.filter(bank=spec.bank, kind__in=spec.kinds).active()
-        drafted = "draft__request__llm"
-    else:
-        items = spec.version.all_entries.filter(item__kind__in=spec.kinds)
-        drafted = "item__draft__request__llm"
-    by_model = items.exclude(**{drafted: None}).order_by().values_list(drafted).annotate(Count("pk"))
-    return sum(n for llm, n in by_model if any(is_same_model(llm, name) for name in models))
+    by_model = _drafted(spec.bank.pk) if spec.version is None else _drafted_of(spec.version.pk)
+    of_kinds = [(llm, n) for llm, kind, n in by_model if kind in spec.kinds]
+    return sum(n for llm, n in of_kinds if any(is_same_model(llm, name) for name in models))
+
+
+@compiled_once
+def _drafted(bank: int) -> QuerySet[Item, Any]:
+    """Return how many items models drafted: model, kind, number."""
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank=bank).exclude(draft__request__llm=None)
+    return items.order_by().values_list("draft__request__llm", "kind").annotate(Count("pk"))
+
+
+@compiled_once
+def _drafted_of(version: int) -> QuerySet[VersionItem, Any]:
+    entries: QuerySet[VersionItem] = VersionItem.including_secret.filter(version=version)
+    entries = entries.exclude(item__draft__request__llm=None)
+    return entries.order_by().values_list("item__draft__request__llm", "item__kind").annotate(Count("pk"))
 
 
 def board(spec: BoardSpec) -> Board:
@@ -128,7 +150,7 @@ def _computed(spec: BoardSpec) -> Board:
     base, k = basis(spec), spec.measure.judged_at
     table = score_units(base, spec.measure)
     further = _further(base)
-    texts = dict(spec.collection.topics.values_list("pk", "text"))
+    texts = dict(_texts(spec.collection.pk))
     topics, columns = counting_topics(base, table.scores, texts)
     measured = _Measured(
         certainty=_certainty(table, spec),
@@ -165,6 +187,11 @@ def _computed(spec: BoardSpec) -> Board:
     )
 
 
+@compiled_once
+def _texts(collection: int) -> QuerySet[Topic, tuple[int, str]]:
+    return Topic.objects.filter(collection=collection).values_list("pk", "text")
+
+
 def _further(base: Basis) -> Further:
     bases = ((column, column_basis(base, column)) for column in base.spec.columns)
     return [(column, of, score_column(of, column).scores) for column, of in bases]
@@ -174,8 +201,7 @@ def run_origins(collection: Collection) -> dict[int, str]:
     """Return, by run, its task and team; nothing for readers who know runs by pseudonyms."""
     if shown_names(collection.pk, ("",)) != ("",):
         return {}
-    rows = collection.runs.accepted().values_list("pk", "task", "team")
-    return {pk: " · ".join(filter(None, (task, team))) for pk, task, team in rows}
+    return {row.pk: " · ".join(filter(None, (row.task, row.team))) for row in _runs(collection.pk)}
 
 
 def of_judgments(measure: MeasureSpec) -> MeasureSpec:

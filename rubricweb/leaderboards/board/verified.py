@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import divide, take_rows
@@ -24,6 +25,7 @@ from grading.statistics.cover_sample import MIN_UNITS, LinearEstimates, Units, l
 from grading.types import MISSING, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import CampaignCell
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
 from rubricweb.corpus.topic_pools import trec_rows
 from rubricweb.grades.human_matrices import CheckedGrades, corrected
@@ -333,11 +335,17 @@ class Verified:
     sample: EstimateSample | None = None
 
 
+@compiled_once
+def _rated(collection: int) -> QuerySet[HumanStamp, int]:
+    """Return a stamp of people's ratings, if there is one."""
+    return HumanStamp.objects.filter(topic__collection=collection).values_list("pk", flat=True)[:1]
+
+
 def verified(base: Basis, k: int) -> Verified:
     runs = len(base.pool.run_tags)
     units = [(topic, items) for topic, items in base.units() if items.uids]
     of = sum(len(topic.doc_ids) * len(items.uids) for topic, items in units)
-    if not HumanStamp.objects.filter(topic__collection=base.spec.collection).exists():
+    if not _rated(base.spec.collection.pk):
         return Verified(0, of, np.full(runs, np.nan), (None,) * runs)
     checked = corrected(base.spec.config, base.pool)
     counts = [checked_counts(checked[topic.topic_id], items.uids, k) for topic, items in units]

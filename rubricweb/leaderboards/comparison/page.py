@@ -16,7 +16,7 @@ from grading.formats.tables import PrintedTable, tex, tsv_lines
 from grading.measures import CUTOFF, MIN_GRADE
 from grading.statistics.max_t import ALPHA
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import Chip, RowField, offer_choices, offer_rows, rows_field
+from rubricweb.core.forms import Chip, RowField, offer_choices, offer_read, rows_field
 from rubricweb.core.http import Context, HtmxRequest, download, form_response, page_or_part, parse_id
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection, Run
@@ -132,8 +132,8 @@ class ThenForm(AnalysisForm):
     def __init__(self, parameters: Mapping[str, str], *, collection: Collection) -> None:
         self.given = {name: parameters[name] for name in parameters}
         super().__init__(parameters, collection=collection)
-        offer_rows(self, "then_grader", rows_field(self, "grader").queryset)
-        offer_rows(self, "then_bank", rows_field(self, "bank").queryset)
+        offer_read(self, "then_grader", rows_field(self, "grader").queryset or ())
+        offer_read(self, "then_bank", rows_field(self, "bank").queryset or ())
         version = rows_field(self, "version")
         versions = [(str(row.pk), version.label_from_instance(row)) for row in version.queryset or ()]
         offer_choices(self, "then_version", [("", SAME), *versions, (NOW, "as of now")])
