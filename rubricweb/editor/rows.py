@@ -45,9 +45,7 @@ HANDLES = """<span class="item-grip" draggable="true" aria-hidden="true"></span>
   aria-label="Select {name}">"""
 OPEN = """<a{direction} class="item-open" id="item-{pk}-open" href="{to}"{focus} hx-get="{to}"
   hx-push-url="{shown_at}" hx-target="#item-panel" hx-swap="outerHTML" hx-sync="this:drop">{text}</a>"""
-WORDLESS = (
-    '<span class="badge" data-tone="warn">text unknown</span> {link} <code class="item-id">{uid}</code>'
-)
+WORDLESS = '<span class="badge" data-tone="warn">text unknown</span> <code title="{uid}">{end}</code> {link}'
 NOTE = "<span>{text}</span>"
 BADGE = '<span class="badge" data-tone="{tone}">{text}</span>'
 MARK = '<span class="badge" data-tone="warn" title="{evidence}">⚠ {fault}</span>'
@@ -142,7 +140,7 @@ class ItemWriter:
             link = self._link(item, "edit" if self._is_open(item) else "history", item.revision.text)
             return joined([grade_chip(row.grade), link]) if row and self.shows_grades else link
         supply = self._link(item, "supply", "Supply the text") if self.can_edit else NOTHING
-        return fill(WORDLESS, link=supply, uid=item.revision.uid)
+        return fill(WORDLESS, link=supply, uid=item.revision.uid, end=item.revision.uid[-6:])
 
     def _link(self, item: Item, change: str, text: str) -> SafeString:
         self.address["item"] = str(item.pk)
