@@ -1,8 +1,9 @@
 """Queries that are compiled once: Django takes several times longer to write a short one than to run it.
 
-A rating took 19 ms of processor instead of 35, a page about 15 % less (`bench/queue_saves.py`, `bench/pages.py`).
-It calls parts of Django that are not published (`get_compiler`, `as_sql`, `_iterable_class`). Where a version of
-Django breaks them the tests of this module fail, and `return list(build(*keys))` does the same, slower.
+A rating took 19 ms of processor instead of 35, a page about 15 % less (`bench/queue_saves.py`,
+`bench/pages.py`). It calls parts of Django that are not published (`get_compiler`, `as_sql`,
+`_iterable_class`). Where a version of Django breaks them the tests of this module fail, and
+`return list(build(*keys))` does the same, slower.
 """
 
 from __future__ import annotations
