@@ -82,7 +82,7 @@ def assert_counts_equal_rows(job: GradingJob) -> None:
 def test_a_red_banner_says_how_to_start_a_worker_until_one_lives(
     people, places, slow, start_worker, tmp_path
 ):
-    page = people.sign_in("owner")
+    page = people.sign_in("organizer")
     page.goto(places.of_collection("grades:jobs"))
     expect(page.get_by_role("alert")).to_contain_text(
         "No worker is running: start one with python -m rubricweb worker"
