@@ -58,4 +58,15 @@ function forward({ target, detail }) {
   detail.target.dispatchEvent(new CustomEvent("htmx:beforeSwap", { bubbles: true, detail }));
 }
 
+// The same for what was clicked: whether its answer was refused, or its sign-in has ended, is heard at the document.
+const HEARD = ["htmx:beforeOnLoad", "htmx:responseError", "htmx:sendError"];
+function passOn(event) {
+  if (event.target !== event.currentTarget || event.target.isConnected) return;
+  const { type, detail } = event;
+  if (!document.dispatchEvent(new CustomEvent(type, { cancelable: true, detail }))) event.preventDefault();
+}
+document.addEventListener("htmx:beforeRequest", ({ detail: { elt } }) => {
+  for (const name of HEARD) elt.addEventListener(name, passOn);
+});
+
 new LiveAnswers();

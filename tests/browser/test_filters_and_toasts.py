@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.inspector import WIDE
+from tests.browser.waiting import Held
 
 
 @pytest.fixture
@@ -134,12 +135,31 @@ def test_the_focus_returns_to_a_button_that_was_disabled_while_it_asked(people, 
     expect(ask).to_be_focused()
 
 
-def test_what_the_server_refuses_says_why(people, places, campaign_of):
+@pytest.fixture
+def refused(people, places, campaign_of) -> Page:
+    """The rubric of somebody whom the server refuses to retire an item."""
     campaign_of("blind", size=None)
     page = people.sign_in_routed("assessor")
     page.route("**/django-htmx*.js", lambda route: route.fulfill(body=""))  # shows refusals to programmers
     page.goto(places.editor)
+    yield page
+    people.complaints = [words for words in people.complaints if "Error Code 403" not in words]
+
+
+def retire(page: Page) -> None:
     page.locator(".item-menu > summary").first.click()
     page.get_by_role("link", name="Retire").first.click()
-    expect(page.locator("#toasts")).to_contain_text("You are rating this question blind.")
-    people.complaints = [words for words in people.complaints if "Error Code 403" not in words]
+
+
+def test_what_the_server_refuses_says_why(refused):
+    retire(refused)
+    expect(refused.locator("#toasts")).to_contain_text("You are rating this question blind.")
+
+
+def test_what_the_server_refuses_says_why_where_the_row_was_replaced_meanwhile(refused):
+    held = Held(refused, "**/retire/*")
+    retire(refused)
+    answer = held.next()
+    refused.locator("#items").evaluate("items => items.replaceWith(items.cloneNode(true))")
+    answer.continue_()
+    expect(refused.locator("#toasts")).to_contain_text("You are rating this question blind.")
