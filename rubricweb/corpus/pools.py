@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 
+import numpy as np
 from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from django.db.models.functions import Length
 
@@ -47,6 +48,18 @@ def collection_pool(collection: Collection) -> CollectionPool:
     pool = pool_at(collection.pk, stamp_of(collection.pk))
     names = pseudonyms.shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)
+
+
+def unpooled_runs(collection: Collection) -> int:
+    """Return how many runs rank passages, but are first with none that a pool has; 0 before there is a pool."""
+    pool = collection_pool(collection)
+    seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
+    ranks_something = seen.copy()
+    for topic in pool.topics:
+        ranks_something |= topic.lengths > 0
+        seen |= (topic.ranked_rows[:, :1] >= 0).any(axis=1)
+    has_pool = any(topic.doc_ids for topic in pool.topics)
+    return int(ranks_something.sum() - seen.sum()) if has_pool else 0
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from django import forms
 from django.core.paginator import Paginator
 from django.db.models import Case, Count, QuerySet, When
@@ -101,8 +100,6 @@ class CollectionCounts:
     topics: int
     passages: int
     runs: int
-    unpooled_runs: int
-    """Runs whose first passage is in the pool of no topic."""
     judgments: int
     graders: list[GraderRow]
     running_jobs: int
@@ -122,17 +119,10 @@ SORTS: dict[str, Callable[[ListedTopic], str | float]] = {
 
 def collection_counts(collection: Collection) -> CollectionCounts:
     pool = collection_pool(collection)
-    # A run of which no first passage is pooled was left out of every pool.
-    seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
-    ranks_something = seen.copy()
-    for topic in pool.topics:
-        ranks_something |= topic.lengths > 0
-        seen |= (topic.ranked_rows[:, :1] >= 0).any(axis=1)
     return CollectionCounts(
         topics=len(pool.topics),
         passages=sum(_passages(collection.pk)),
         runs=len(pool.run_tags),
-        unpooled_runs=int(ranks_something.sum() - seen.sum()),
         judgments=sum(len(topic.judgments) for topic in pool.topics),
         graders=graders(collection),
         running_jobs=len(_running(collection.pk)),

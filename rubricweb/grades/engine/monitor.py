@@ -15,6 +15,7 @@ from grading.graders import registry
 from grading.types import Outcome, Purpose
 from rubricweb.banks.models import Bank, ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.pools import unpooled_runs
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.gaps import Doubt
@@ -135,6 +136,8 @@ class Gap:
     """Upper bound of the cells whose answer is extracted before they can be verified."""
     stuck: int
     """Cells that cannot be verified, because they have no answer and nobody extracts it."""
+    unpooled_runs: int
+    """Runs that no pool has the first passage of, so that none of theirs is missing a grade; 0 for a topic."""
     live: tuple[listing.JobLine, ...]
     workers: Workers | None
     """The workers, given while a job waits for one or could be started."""
@@ -181,6 +184,7 @@ def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap
         wordless=len(frozenset[int]().union(*(part.wordless_pks for part in plan.missing))),
         later=sum(part.cells for part in plan.later),
         stuck=plan.stuck,
+        unpooled_runs=0 if scope.topic else unpooled_runs(collection),
         live=live,
         workers=living,
     )

@@ -86,15 +86,20 @@ def test_grades_of_another_model_are_chosen_by_its_config(autumn, owner, client_
 
 
 def test_runs_without_a_passage_in_the_pool_are_counted(autumn, owner, viewer, client_of):
-    assert "in the pool" not in markup(client_of(owner).get(URL))
+    address = "/collections/autumn/grades/jobs/missing/"
+
+    def missing(person):
+        return markup(client_of(person).get(address, headers={"HX-Request": "true"}))
+
+    assert "in the pool" not in missing(owner)
     late = RunFactory(collection=autumn.collection, run_tag="late")
     RankingFactory(run=late, topic=autumn.topic, doc_ids=["d7", "d1"])
     Collection.objects.update(stamp=new_stamp())
     words = "1 run has no passage in the pool, so none of it is graded."
-    page = markup(client_of(owner).get(URL))
+    page = missing(owner)
     assert words in page
     assert 'href="/collections/autumn/grades/pool/"' in page
-    page = markup(client_of(viewer).get(URL))
+    page = missing(viewer)
     assert words in page
     assert 'href="/collections/autumn/grades/pool/"' not in page
 

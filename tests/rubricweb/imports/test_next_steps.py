@@ -52,6 +52,7 @@ def test_what_was_imported_is_graded_and_leads_to_the_leaderboard(upload, client
     files = {"queries.json": QUERIES, "graded.jsonl": graded, "bank.jsonl": json.dumps(bank_line(RED))}
     batch = started(upload(files))
     page = markup(client.get(f"{PAGE}{batch.pk}/"))
+    assert reverse("grades:missing", args=["autumn"]) in page, "grades that it lacks, with their price"
     board = reverse("leaderboards:board", args=["autumn"])
     assert f'<a class="button button-primary" href="{board}">See the leaderboard</a>' in page
 
