@@ -32,13 +32,13 @@ from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.grades.configs import WHOLE_SCALE, default_min_grade, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec, judgment_table
+from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import BoardError, BoardSpec, lookup
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
 from rubricweb.leaderboards.board.lookup import parse_measure
 from rubricweb.leaderboards.board.scores import Basis, items_stamp
-from rubricweb.leaderboards.board.selectors import judged_by, of_judgments
+from rubricweb.leaderboards.board.selectors import judged_by, judged_runs, of_judgments
 
 JUDGMENTS = "judgments"
 """The name, in addresses, of the boards that human judgments make."""
@@ -104,7 +104,7 @@ def judged_reference(pool: CollectionPool, measure: MeasureSpec, min_relevant: i
     `min_relevant` is the first judgment that is relevant.
     """
     measure = of_judgments(measure)
-    table = judgment_table(pool, measure, level=min_relevant)
+    table = judged_runs(pool, measure, min_relevant)
     means = measure.merits(np.round(table.means(), TIED_DECIMALS)).tolist()
     values = dict(zip(table.run_tags, means, strict=True))
     label = f"human judgments ({judged_by(measure, min_relevant)})"

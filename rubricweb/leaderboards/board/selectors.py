@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -321,8 +322,7 @@ def _correlations(
     ours = _merits(table, spec.measure)
     if any(topic.judgments for topic in pool.topics):
         measure, level = of_judgments(spec.measure), spec.collection.min_relevant
-        judged = judgment_table(pool, measure, level=level)
-        theirs = _merits(judged, measure)
+        theirs = _merits(judged_runs(pool, measure, level), measure)
         correlations.append(_correlation("human judgments", judged_by(measure, level), ours, theirs))
     for official in official_boards(spec.collection, spec.runs):
         against = "official leaderboard" if official.name == OFFICIAL else official.name
@@ -331,6 +331,19 @@ def _correlations(
         placed = tuple(approximate_ranks(ours, official.ranks_by(scores), better))
         correlations.append(replace(agreement, source=official.source, placed=placed))
     return tuple(correlations)
+
+
+def judged_runs(pool: CollectionPool, measure: MeasureSpec, level: int) -> ScoreTable:
+    """Score by judgments the runs that rank a judged passage: of others the judgments say nothing, not 0.
+
+    `level` is the first relevant judgment.
+    """
+    table = judgment_table(pool, measure, level=level)
+    is_judged = np.zeros(len(table.run_tags), dtype=np.bool_)
+    for topic in pool.topics:
+        is_judged |= np.isin(topic.rankings.rows, topic.judged.rows).any(axis=1)
+    run_tags = tuple(compress(table.run_tags, is_judged))
+    return replace(table, run_tags=run_tags, scores=table.scores[is_judged])
 
 
 def _merits(table: ScoreTable, measure: MeasureSpec) -> dict[str, float]:

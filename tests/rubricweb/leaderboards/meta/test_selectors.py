@@ -6,11 +6,13 @@ from scipy import stats
 from grading.statistics.mean_intervals import UNDEFINED, ConfidenceInterval
 from grading.statistics.rank_correlation import NO_GRADES, TOO_FEW, Coefficient
 from grading.topic_attributes import TopicSlice
-from rubricweb.corpus.models import OfficialScore
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, OfficialScore
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.leaderboards import meta, meta_tables
 from rubricweb.leaderboards.board import BoardError
+from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.meta import (
     JUDGMENTS,
     MetaSpec,
@@ -19,6 +21,7 @@ from rubricweb.leaderboards.meta import (
     meta_rows,
     reference_choices,
 )
+from tests.factories import RankingFactory, RunFactory
 from tests.worked import judge
 
 RUNS = ("both", "first", "lacks", "stray")
@@ -79,6 +82,20 @@ def test_judgments_are_scored_by_the_same_measure(made):
     precision, cover = (found.against for found in meta_rows(rows_of(made, [4]), wanted)[0].cells)
     assert precision == "human judgments (P_2, relevant from 2)"
     assert cover == "human judgments (ndcg_cut_10, gains are the judgments)"
+
+
+def test_runs_of_which_nothing_is_judged_are_not_compared(made):
+    judge(made)
+    run = RunFactory(collection=made.collection, run_tag="unjudged")
+    RankingFactory(run=run, topic=made.topics["t1"], doc_ids=["d3", "zz"])
+    Collection.objects.update(stamp=new_stamp())
+    (row,) = rows_of(made, [4])
+    (cell,) = meta_rows([row], MetaSpec(JUDGMENTS, ("rubric_cover",), 2))[0].cells
+    (on_board,) = board(row.spec("rubric_cover")).correlations
+
+    assert set(cell.ours) == {*RUNS, "unjudged"}
+    assert set(cell.theirs) == {run_tag for run_tag, _ in on_board.scores} == set(RUNS)
+    assert cell.by[Coefficient.KENDALL].n == on_board.kendall.n == 4
 
 
 @pytest.fixture
