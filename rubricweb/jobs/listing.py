@@ -97,6 +97,8 @@ WORDS = {
 class Stage(StrEnum):
     """A section of the list."""
 
+    PAUSED = "paused"
+    """First, since nothing happens until somebody acts."""
     RUNNING = "running"
     WAITING = "waiting"
     ENDED = "ended"
@@ -154,6 +156,8 @@ class JobLine:
     def stage(self) -> Stage:
         if self.state in Job.ENDED:
             return Stage.ENDED
+        if self.state == Job.State.PAUSED:
+            return Stage.PAUSED
         return Stage.RUNNING if self.state in (Job.State.RUNNING, Job.State.CANCELLING) else Stage.WAITING
 
     @property

@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
 """Errors of a lost connection; the last is SQLite's for a closed one."""
 
+SERVER_DOWN = "No reply from the model: {}. Check that its server runs, then resume."
+
 RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0
 IDLE_SECONDS = 1
@@ -98,7 +100,7 @@ def _attempt(lease: Lease[Any]) -> None:
         elif has_lost_connection(error) or is_locked(error):
             leases.give_back(lease, queue_name=queue.queue_of(lease.work))
         elif steering.is_server_down(lease, error):
-            steering.give_back_and_pause(lease, reason=f"No reply from the model: {error}")
+            steering.give_back_and_pause(lease, reason=SERVER_DOWN.format(error))
         elif lease.kind.is_retried:
             leases.retry(lease, error=message)
         else:

@@ -34,6 +34,8 @@ AFTER = {"auth": 1, "quota": 3}
 """Errors of a class, since the job began or was resumed, that pause it."""
 IN_A_ROW = {"rate": 10, "timeout": 10, "server": 10, "memory": 10, "unavailable": 10}
 """Consecutive errors of a class that pause the job."""
+WARNED_FROM = 3
+"""Consecutive errors of a class that people are told of while the job still runs."""
 SHARE, SHARE_OF = {"parse": 0.2}, 50
 """Share of failed cells, among at least so many cells, above which the job pauses."""
 
@@ -47,7 +49,8 @@ REMEDIES = {
     "prompt or model. One that thinks needs a larger max_new_tokens, or thinking off.",
     "context": "The prompt is longer than the model can read. Choose a model with a longer context.",
     "memory": "The device has too little memory for this model. Choose a smaller model or a larger device.",
-    "unavailable": "The grader cannot run here. The error says what to install or start.",
+    "unavailable": "Start its server, or correct the server's address or the model's name in the worker's "
+    "environment and under Graders.",
 }
 OTHERWISE = "Read the errors. They may differ from pair to pair."
 WORDS = {
@@ -59,7 +62,7 @@ WORDS = {
     "parse": "replies without a rating",
     "context": "prompt too long",
     "memory": "out of memory",
-    "unavailable": "grader unavailable",
+    "unavailable": "the model cannot be reached",
 }
 
 GRADING = "grading"
@@ -133,6 +136,14 @@ class Breaker:
         else:
             many = "once" if self.counts[error_class] == 1 else f"{self.counts[error_class]:,} times"
         return f"Paused: {label(error_class)}, {many}. {remedy(error_class)} Then resume."
+
+    @property
+    def warning(self) -> str:
+        """Return what the latest calls failed with, and what to do; empty while some succeed."""
+        if self.streak < WARNED_FROM:
+            return ""
+        sentence = f"{label(self.streak_of)}, {self.streak:,} times in a row. {remedy(self.streak_of)}"
+        return sentence[0].upper() + sentence[1:]
 
 
 def note_results(job: GradingJob, error_classes: Iterable[str]) -> None:
@@ -268,7 +279,7 @@ def _press_line(rows: list[JobRow]) -> JobLine:
         else None,
         ended_at=max((job.ended_at for job in jobs if job.ended_at), default=None) if not live else None,
         wait=next((wait for wait in waits if wait.is_stuck or state != Job.State.RUNNING), None),
-        problem=next((text for job in jobs if (text := job.pause_reason or job.error)), ""),
+        problem=next((text for job in jobs if (text := _problem_of(job))), ""),
         address=first.get_absolute_url(),
         opens="Calls",
         acts=_acts(rows, state),
@@ -276,8 +287,17 @@ def _press_line(rows: list[JobRow]) -> JobLine:
     )
 
 
+def _problem_of(job: GradingJob) -> str:
+    return job.pause_reason or job.error or ("" if job.has_ended else Breaker.of(job.failures).warning)
+
+
 def _state_of(jobs: list[GradingJob]) -> str:
-    """Return the state of the press: the most active of its live jobs, else the worst end."""
+    """Return the state of the press: paused if a job of it paused itself, since only people mend that.
+
+    Else the most active of its live jobs, else the worst end.
+    """
+    if any(job.is_paused and job.pause_reason for job in jobs):
+        return str(Job.State.PAUSED)
     states = {job.state for job in jobs}
     state = Job.State
     order = (state.RUNNING, state.CANCELLING, state.QUEUED, state.PAUSED, state.WAITING, state.FAILED)

@@ -202,7 +202,8 @@ def test_a_server_that_takes_no_calls_pauses_the_job(bank, places, writer):
     for _ in range(leases.MAX_ATTEMPTS):
         work_on("drafting", job.chunks.first().pk)
     job.refresh_from_db()
-    assert (job.state, job.pause_reason) == (Job.State.PAUSED, "No reply from the model: connection refused")
+    reason = "No reply from the model: connection refused. Check that its server runs, then resume."
+    assert (job.state, job.pause_reason) == (Job.State.PAUSED, reason)
     writer(REPLY)
     job = work(steering.steer(job, "resume", by=None))
     assert (job.state, len(waiting(bank))) == (Job.State.DONE, 3)

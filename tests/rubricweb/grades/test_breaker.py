@@ -60,6 +60,13 @@ def test_it_says_so_with_a_remedy(errors, said):
     assert sentence.endswith("Then resume.")
 
 
+def test_it_warns_before_that_while_nothing_succeeds():
+    assert after("unavailable", "unavailable").warning == ""
+    warning = after("", *["unavailable"] * 3).warning
+    assert warning.startswith("The model cannot be reached, 3 times in a row. Start its server, or correct")
+    assert after(*["unavailable"] * 9, "").warning == ""
+
+
 @pytest.mark.parametrize("error_class", list(ErrorClass))
 def test_every_class_has_words_and_a_remedy(error_class):
     assert label(error_class)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from uuid import uuid4
 
 import pytest
 from django.urls import reverse
@@ -138,6 +139,33 @@ def test_the_reason_of_a_pause_is_shown_where_the_grades_are_missing(client_of, 
         page = markup(client_of(developer).get(url(name), headers=HTMX))
         assert "the quota is used up, 3 times" in page
         assert "Resume" in page
+
+
+def test_a_failing_job_says_so_while_it_runs(client_of, developer, live):
+    live.state, live.failures = "running", {"streak_of": "unavailable", "streak": 4}
+    live.save()
+    page = markup(client_of(developer).get(url("jobs"), headers=HTMX))
+    assert '<h2 id="stage-running">Running' in page
+    assert "The model cannot be reached, 4 times in a row. Start its server" in page
+
+
+def test_a_press_of_which_a_part_paused_itself_is_paused(client_of, developer, live):
+    """Its other parts may run on, but only a person mends what is wrong."""
+    live.state, live.press = "running", uuid4()
+    live.save()
+    GradingJob.objects.create(
+        collection=live.collection,
+        config=live.config,
+        total=3,
+        press=live.press,
+        state="paused",
+        pause_reason="Paused: the model cannot be reached, 10 times in a row. Start its server. Then resume.",
+    )
+    page = markup(client_of(developer).get(url("jobs"), headers=HTMX))
+    assert re.findall(r'id="stage-(\w+)"', page)[0] == "paused"
+    assert "stage-running" not in page
+    assert "the model cannot be reached, 10 times in a row" in page
+    assert act("resume", live) in page
 
 
 def test_without_javascript_buttons_lead_back(client_of, developer, live):
