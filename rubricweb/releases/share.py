@@ -20,7 +20,7 @@ from rubricweb.exports.boards import qrels_name, qrels_summary
 from rubricweb.exports.events import FlagsExportForm
 from rubricweb.exports.files import ONE_WAY
 from rubricweb.grades import visibility
-from rubricweb.home.home import checklist_of
+from rubricweb.home.checklist import checklist_of
 from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board_page import query_of, refused

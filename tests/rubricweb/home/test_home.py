@@ -122,8 +122,8 @@ def test_a_pasted_link_opens_its_invitation_and_nothing_else(collection, owner, 
 def test_an_organizer_sees_the_first_station_that_is_not_done(autumn, owner, client_of):
     row = client_of(owner).get("/").context["only"]
     names = ["Topics", "Rubric", "Runs", "Grades", "Checked", "Board", "Release"]
-    assert [step.name for step in row.stations] == names
-    assert (row.next.name, row.next.verb) == ("Grades", "Grade")
+    assert [step.name for step in row.checklist.steps] == names
+    assert (row.checklist.next.name, row.checklist.next.verb) == ("Grades", "Grade")
     html = markup(client_of(owner).get("/"))
     assert html.count('aria-current="step"') == 1
     assert "Activity" in html
@@ -131,7 +131,7 @@ def test_an_organizer_sees_the_first_station_that_is_not_done(autumn, owner, cli
 
 def test_grades_that_nobody_looked_at_are_to_be_checked(autumn, owner, assessor, client_of):
     def checked():
-        return client_of(owner).get("/").context["only"].stations[4]
+        return client_of(owner).get("/").context["only"].checklist.steps[4]
 
     assert (checked().state, checked().verb) == ("open", "Check 400 random pairs")
     item = autumn.items[0]

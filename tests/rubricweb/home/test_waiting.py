@@ -13,7 +13,7 @@ from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Run
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GradingJob
-from rubricweb.home.home import checklist_of
+from rubricweb.home.checklist import checklist_of
 from rubricweb.review.flags.actions import assign, open_flag
 from rubricweb.review.models import Kind, Subject
 from tests.factories import CallFactory, MembershipFactory, RunFactory, lexical_config
@@ -89,31 +89,36 @@ def test_drafts_jobs_and_files_of_teams_wait_for_organizers(bank, collection, ow
     assert f"/editor/banks/{bank.pk}/topics/{topic.pk}/drafts/" in response.text
     places = {task.what: task.address for task in response.context["waiting"].tasks}
     assert places["run to accept"] == places["late file to decide on"] == "/collections/autumn/submissions/"
-    assert steps(collection)["Submitted runs and late files"] == ("open", "2 left")
+    assert steps(collection)["Runs"] == ("open", "3 runs accepted; 1 submitted run and 1 late file left")
 
 
 def test_the_checklist_names_what_is_left(autumn, assessor, client_of):
     found = steps(autumn.collection)
     assert found["Grades"] == ("open", "7 pairs left")
-    assert found["Items for every topic"] == ("done", "3 items")
-    assert found["Flags"] == ("done", "none open")
+    assert found["Rubric"] == ("done", "3 items")
     GradingJob.objects.create(collection=autumn.collection, config=autumn.config, scope="1 item", total=3)
     assert steps(autumn.collection)["Grades"] == ("running", "7 pairs left")
-    assert client_of(assessor).get("/").context["only"].stations == ()
+    assert client_of(assessor).get("/").context["only"].checklist is None
 
 
 def test_an_open_campaign_keeps_the_release_waiting(bank, collection, owner, assessor):
     campaign = blind_campaign(bank, by=owner, people=[assessor])
     cells = f"{HIDDEN} pairs are left out until their campaigns are closed"
-    assert steps(collection)["Campaigns"] == ("open", f"{2 * HIDDEN} ratings left; {cells}")
+
+    def campaigns() -> str:
+        state, detail = steps(collection)["Checked"]
+        assert state == "open"
+        return detail
+
+    assert campaigns().startswith(f"Campaigns: {2 * HIDDEN} ratings left; {cells}; Conflicts between")
     Turn.objects.update(state=Turn.State.SUBMITTED)
-    assert steps(collection)["Campaigns"] == ("open", cells)
+    assert campaigns().startswith(f"Campaigns: {cells}; Conflicts between")
     close_campaign(campaign, by=owner)
-    assert steps(collection)["Campaigns"] == ("done", "none open")
+    assert campaigns().startswith("Conflicts between assessors: ")
 
 
 def test_an_empty_collection_begins_with_its_import(collection, owner, client_of):
-    first = client_of(owner).get("/").context["only"].next
+    first = client_of(owner).get("/").context["only"].checklist.next
     assert (first.name, first.verb) == ("Topics", "Import")
 
 

@@ -17,7 +17,7 @@ def test_it_writes_a_zip_and_says_what_is_open(made, tmp_path, capsys):
     assert "CC0" in readme
     assert "1 pair with a failed grade by lexical" in readme
     said = capsys.readouterr()
-    assert "Items for every topic: 1 topic without items" in said.err
+    assert "Rubric: 1 topic without items" in said.err
     assert "files, " in said.out
     assert list(tmp_path.iterdir()) == [out]
 

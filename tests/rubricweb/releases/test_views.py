@@ -99,29 +99,28 @@ def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_
         "1 rubric, 3 items",
         "8 grades",
         "1 pair with a failed grade by lexical",
-        "Before you release: 5 of 8 steps are done",
-        "Flags: 1 left. Answer",
-        "Submitted runs and late files: 1 left. Decide",
+        "Before you release: 2 of 7 steps are done",
+        "Flags: 1 left; people rated",
+        "1 submitted run left. Decide",
         "1 run: submitted",
     ):
         assert words in said
 
 
-def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
-    collection, owner, assessor, client_of
-):
+def test_home_and_share_tell_the_same_steps(collection, owner, assessor, client_of):
     campaign, client = blind_campaign(world(collection, owner, assessor), by=owner), client_of(owner)
     Turn.objects.filter(campaign=campaign).update(state=Turn.State.SUBMITTED)
     (row,) = client.get("/").context["rows"]
-    (checked,) = (step for step in row.stations if step.name == "Checked")
-    shown = client.get(SHARE).context["checklist"]
-    (campaigns,) = (step for step in shown.open if step.name == "Campaigns")
-    assert not checked.is_done
-    assert checked.detail.startswith(f"Campaigns: {campaigns.detail}; ")
-    assert "8 pairs are left out until their campaigns are closed" in campaigns.detail
-    assert f"Campaigns: {campaigns.detail}. {campaigns.verb}" in text(client.get(SHARE))
+    checklist = client.get(SHARE).context["checklist"]
+    assert checklist == row.checklist
+    steps = f"{checklist.done} of 7 steps"
+    assert steps in text(client.get("/"))
+    assert steps in text(client.get(SHARE))
+    (checked,) = (step for step in checklist.before_release if step.name == "Checked")
+    assert "8 pairs are left out until their campaigns are closed" in checked.detail
+    assert f"Checked: {checked.detail}. {checked.verb}" in text(client.get(SHARE))
     close_campaign(campaign, by=owner)
-    assert "Campaigns" not in text(client.get(SHARE))
+    assert "Campaigns: " not in text(client.get(SHARE))
 
 
 def test_the_page_reads_no_release_before_it_is_opened(made, owner, client_of, django_assert_max_num_queries):
@@ -133,7 +132,7 @@ def test_the_page_reads_no_release_before_it_is_opened(made, owner, client_of, d
 
 def test_an_empty_collection_lacks_more_than_runs(collection, owner, client_of):
     said = text(client_of(owner).get(SHARE))
-    for words in ("Topics and passages: 0 topics, 0 passages. Import", "Items for every topic", "Grades"):
+    for words in ("Topics: 0 topics, 0 passages. Import", "Rubric", "Grades"):
         assert words in said
 
 
@@ -227,5 +226,5 @@ def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, rel
     assert released(collection) == before
     assert "8 pairs of open campaigns: their ratings" in before["README.md"].decode()
     asked = client_of(owner).get(SHARE).content.decode()
-    assert "8 pairs are left out until their campaigns are closed." in asked
+    assert "8 pairs are left out until their campaigns are closed;" in asked
     assert 'href="/collections/autumn/campaigns/"' in asked

@@ -10,7 +10,7 @@ from grading.formats.reading import write_lines
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
-from rubricweb.home.home import checklist_of
+from rubricweb.home.checklist import checklist_of
 from rubricweb.releases.bundle import ChangedWhileWritten, write_release
 from rubricweb.releases.parts import Names, ReleaseOptions, contents_of
 
@@ -45,7 +45,7 @@ class Command(OperatorCommand):
         if options["anonymous"]:
             _keep(options["anonymous"], written.names)
         named = [f"still named: {line}" for line in written.still_named]
-        still_open = [f"{step.name}: {step.detail}" for step in checklist_of(collection).open]
+        still_open = [f"{step.name}: {step.detail}" for step in checklist_of(collection).before_release]
         for problem in (*written.not_written, *named, *still_open):
             self.stderr.write(problem)
         self.stdout.write(f"{len(written.files)} files, {written.size:,} bytes, SHA-256 {written.sha256}")

@@ -1,0 +1,183 @@
+"""The way of a collection to its release: seven steps, for Home, for Share and for the command."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Several, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.db.models import CharField, Count, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
+from django.urls import reverse
+
+from rubricweb.banks.models import DIRECT_UID, Item
+from rubricweb.core.formatting import counted
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.home.collections import CollectionCard, cards_of
+from rubricweb.home.todo import OpenWork, open_work
+
+CHECK_RANDOM_PAIRS = ("campaigns:campaign-new", "Check 400 random pairs")
+
+
+class StepState(StrEnum):
+    DONE = "done"
+    OPEN = "open"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistStep:
+    name: str
+    state: StepState
+    detail: str
+    """The numbers behind it."""
+    address: str
+    verb: str
+    """What the link of an open step says."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.state is StepState.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    collection: Collection
+    steps: tuple[ChecklistStep, ...]
+    """The last two, the public board and the release, are taken on the page Share."""
+
+    @property
+    def done(self) -> int:
+        return sum(step.is_done for step in self.steps)
+
+    @property
+    def next(self) -> ChecklistStep | None:
+        """Return the first step that is open."""
+        return next((step for step in self.steps if not step.is_done), None)
+
+    @property
+    def before_release(self) -> list[ChecklistStep]:
+        """Return the open steps that come before what is published and released."""
+        return [step for step in self.steps[:-2] if not step.is_done]
+
+
+def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, Checklist]:
+    """Return the steps of each of the collections by its primary key, in a fixed number of queries."""
+    by_pk = {card.collection.pk: card for card in cards}
+    covered, rated = _topics_with_items(by_pk), _rated_pairs(by_pk)
+    kept = Collection.objects.filter(pk__in=by_pk).values_list("pk", "public_boards", "releases")
+    published, released = ({row[0] for row in kept if row[at]} for at in (1, 2))
+    return {
+        pk: Checklist(
+            card.collection,
+            (
+                *_material(card, covered.get(pk, 0)),
+                _runs(card, work),
+                _grades(card),
+                _checked(card, work, rated.get(pk, 0)),
+                _shared("Board", "public", "Publish the board", card, is_done=pk in published),
+                _shared("Release", "made", "Make a release", card, is_done=pk in released),
+            ),
+        )
+        for pk, card in by_pk.items()
+    }
+
+
+def checklist_of(collection: Collection) -> Checklist:
+    """Return the steps of a collection, for its organizers."""
+    return checklists(cards_of([collection], {}), open_work(None, [collection], [collection]))[collection.pk]
+
+
+def _topics_with_items(collections: Several[int]) -> dict[int, int]:
+    """Return, by collection, how many of its topics have an item in some bank."""
+    items = Item.including_secret.active().filter(bank__collection__in=collections).order_by()
+    return dict(items.values_list("bank__collection").annotate(Count("topic", distinct=True)))
+
+
+def _rated_pairs(collections: Several[int]) -> dict[int, int]:
+    """Return, by collection, how many pairs of its present wordings people rated."""
+    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
+    rated = _counting_ratings().filter(topic__collection__in=collections).order_by()
+    return dict(rated.values_list("topic__collection").annotate(pairs=Count(place, distinct=True)))
+
+
+def _counting_ratings() -> QuerySet[HumanGrade]:
+    """Return each person's latest rating of a cell, of the wordings that rubrics have now."""
+    cell = {"by": OuterRef("by"), "revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    later = HumanGrade.objects.filter(**cell, number__gt=OuterRef("number"))
+    active = Item.including_secret.active().filter(revision=OuterRef("revision"))
+    counting = Exists(active) | Q(revision__uid=DIRECT_UID)
+    return HumanGrade.objects.filter(counting, ~Exists(later), is_withdrawn=False)
+
+
+def _material(card: CollectionCard, covered: int) -> tuple[ChecklistStep, ...]:
+    without = card.topics - covered
+    material = f"{counted(card.topics, 'topic')}, {counted(card.passages, 'passage')}"
+    items = f"{counted(without, 'topic')} without items" if without else counted(card.items, "item")
+    return (
+        _step("Topics", material, card, ("imports:imports", "Import"), not card.passages),
+        _step("Rubric", items, card, ("home:collection", "Write items"), without or not card.items),
+    )
+
+
+def _runs(card: CollectionCard, work: OpenWork) -> ChecklistStep:
+    pk = card.collection.pk
+    detail = f"{counted(card.runs, 'run')} accepted"
+    counts = ((work.submitted.get(pk, 0), "submitted run"), (work.late.get(pk, 0), "late file"))
+    if waiting := [counted(count, noun) for count, noun in counts if count]:
+        detail = f"{detail}; {' and '.join(waiting)} left"
+        return _step("Runs", detail, card, ("submissions:desk", "Decide"), waiting)
+    return _step("Runs", detail, card, ("corpus:runs", "View"), not card.runs)
+
+
+def _grades(card: CollectionCard) -> ChecklistStep:
+    missing = f"{counted(card.missing, 'pair')} left" if card.missing else counted(card.cells, "pair")
+    if card.running_jobs:
+        address = reverse("grades:jobs", args=[card.collection.slug])
+        return ChecklistStep("Grades", StepState.RUNNING, missing, address, "View")
+    is_open = not card.cells or (card.missing and not card.is_imported)
+    return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
+
+
+def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
+    """Return the step of people: campaigns, conflicts and flags, and a first check of grades."""
+    pk = card.collection.pk
+    waiting = [
+        (f"Campaigns: {left}", ("campaigns:campaigns", "See the campaigns"))
+        for left in filter(None, ["; ".join(_left_in_campaigns(work, pk))])
+    ]
+    for name, count, link in (
+        ("Conflicts between assessors", work.conflicts.get(pk, 0), ("campaigns:decide", "Decide")),
+        ("Flags", work.flags.get(pk, 0), ("review:flags", "Answer")),
+    ):
+        if count:
+            waiting.append((f"{name}: {intcomma(count)} left", link))
+    ratings = f"people rated {counted(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
+    detail = "; ".join(chain((left for left, _ in waiting), [ratings]))
+    link = waiting[0][1] if waiting else CHECK_RANDOM_PAIRS
+    return _step("Checked", detail, card, link, waiting or not rated)
+
+
+def _left_in_campaigns(work: OpenWork, pk: int) -> list[str]:
+    turns, cells = work.turns.get(pk, 0), work.left_out.get(pk, 0)
+    left = [f"{counted(turns, 'rating')} left"] if turns else []
+    if cells:
+        is_left = (
+            "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"
+        )
+        left.append(f"{counted(cells, 'pair')} {is_left} closed")
+    return left
+
+
+def _shared(name: str, done: str, verb: str, card: CollectionCard, *, is_done: bool) -> ChecklistStep:
+    detail = done if is_done else f"not {done} yet"
+    return _step(name, detail, card, ("releases:share", verb), not is_done)
+
+
+def _step(name: str, detail: str, card: CollectionCard, link: tuple[str, str], todo: object) -> ChecklistStep:
+    """Return a step that is done if nothing is `todo`; `link` is a route and its label."""
+    state = StepState.OPEN if todo else StepState.DONE
+    return ChecklistStep(name, state, detail, reverse(link[0], args=[card.collection.slug]), link[1])
