@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from copy import copy
 from dataclasses import dataclass, replace
-from datetime import datetime
-from statistics import NormalDist, median
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +22,9 @@ from rubricweb.banks.models import Bank
 from rubricweb.campaigns import actions, ordering, selectors
 from rubricweb.campaigns.actions import UnfitCampaign
 from rubricweb.campaigns.forms import CampaignForm, members_who_rate
-from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import CellChoice, ChoiceInputs, ChosenCells, drawn_from
+from rubricweb.campaigns.selectors import rating_pace
 from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
 
-SECONDS = 20.0
-"""Seconds of one rating, until people have been timed."""
-LAST_TURNS = 1_000
-"""How many turns the pace is measured on."""
 SURE = NormalDist().inv_cdf(0.975)
 """A pair is settled if its difference is larger than so many standard deviations of what is not rated."""
 
@@ -146,7 +142,7 @@ def preview_of(
     inputs = ChoiceInputs(choice)
     drawn = drawn_from(inputs, seed=1)
     is_of_sums = choice.cells in (Campaign.Cells.ANSWERS, Campaign.Cells.PASSAGES)
-    measured = None if seconds else measured_pace(choice.bank.collection)
+    pace = rating_pace(choice.bank.collection)
     return PlanPreview(
         cells=len(drawn.cells),
         population=drawn.population,
@@ -154,8 +150,8 @@ def preview_of(
         items=len({cell.item for cell in drawn.cells}),
         assessors=plan.assessors,
         people=len(plan.raters) or everybody,
-        seconds=seconds or measured or SECONDS,
-        is_measured=measured is not None,
+        seconds=seconds or pace.seconds,
+        is_measured=pace.is_measured and not seconds,
         pairs=() if is_of_sums else close_pairs(inputs, drawn),
         cutoff=choice.cutoff,
         half_width=drawn.half_width,
@@ -173,20 +169,6 @@ def _with_more(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[int, float] | 
     twice.choice = replace(inputs.choice, size=2 * len(drawn.cells))
     larger = drawn_from(twice, seed=1)
     return None if larger.half_width is None else (len(larger.cells), larger.half_width)
-
-
-def measured_pace(collection: Collection) -> float | None:
-    """Return the median, over people, of their seconds per rating in the collection, at least LEAST_SECONDS.
-
-    None if nobody rated.
-    """
-    turns = Turn.objects.filter(campaign__collection=collection, state__in=Turn.DONE).exclude(done_at=None)
-    times: dict[int | None, list[datetime | None]] = defaultdict(list)
-    for person, at in turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]:
-        if len(times[person]) <= selectors.PACE_OF:
-            times[person].append(at)
-    paces = [seconds for seconds in map(selectors.pace, times.values()) if seconds]
-    return max(selectors.LEAST_SECONDS, median(paces)) if paces else None
 
 
 def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[ClosePair, ...]:
@@ -258,7 +240,7 @@ def settling_chances(
 
 
 PAGE = "campaigns/queue/campaign_new.html"
-SAMPLE = 400
+SAMPLE, SAMPLES = 400, (100, 200, 400, 800)
 QUESTIONS = {
     "right": "Is the grader right? A random sample over all grades and topics.",
     "runs": "Settle close runs: first the grades whose errors could swap neighbouring runs.",
@@ -278,9 +260,9 @@ MODES = {
 FROM_QUESTION = ("", "as chosen in question 1")
 
 
-def _sample_label(cells: int) -> str:
-    """Say the time at the least pace, and the widest 95 % interval of a share of so many cells."""
-    minutes, points = cells * selectors.LEAST_SECONDS / 60, 98 / cells**0.5
+def _sample_label(cells: int, seconds: float) -> str:
+    """Say the time at `seconds` a rating, and the widest 95 % interval of a share of so many cells."""
+    minutes, points = cells * seconds / 60, 98 / cells**0.5
     time = f"{minutes:.0f} min" if minutes < 60 else f"{minutes / 60:.1f} h"
     return f"{counted(cells, 'pair')}: {time}, shares to within {points:.0f} points"
 
@@ -297,7 +279,6 @@ class NewCampaignForm(CampaignForm):
     )
     sample = forms.TypedChoiceField(
         label="Sample",
-        choices=[(cells, _sample_label(cells)) for cells in (100, 200, SAMPLE, 800)],
         coerce=int,
         empty_value=None,
         initial=SAMPLE,
@@ -309,12 +290,16 @@ class NewCampaignForm(CampaignForm):
         min_value=0.1,
         max_value=1_000,
         required=False,
-        help_text="Optional. The sample shrinks to what fits, at 15 s a rating.",
     )
 
     def __init__(self, collection: Collection, banks: list[Bank], data: QueryDict | None = None) -> None:
         super().__init__(collection, banks, data)
         self.collection = collection
+        self.seconds = rating_pace(collection).seconds
+        samples = [(cells, _sample_label(cells, self.seconds)) for cells in SAMPLES]
+        self.fields["sample"].choices = samples  # type: ignore[attr-defined]
+        fits = f"Optional. The sample shrinks to what fits, at {self.seconds:.0f} s a rating."
+        self.fields["hours"].help_text = fits
         for name in ("cells", "order", "random_percent"):
             self.fields[name].required = False
         for name in ("cells", "order"):
@@ -347,7 +332,8 @@ class NewCampaignForm(CampaignForm):
         if not cleaned["hours"]:
             return size
         raters = len(cleaned["people"]) or members_who_rate(self.collection).count()
-        fits = int(cleaned["hours"] * 3_600 / selectors.LEAST_SECONDS * raters / cleaned["assessors"])
+        seconds = cleaned.get("seconds") or self.seconds
+        fits = int(cleaned["hours"] * 3_600 / seconds * raters / cleaned["assessors"])
         return max(1, min(size or fits, fits))
 
 

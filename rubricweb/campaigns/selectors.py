@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,16 +30,28 @@ from rubricweb.campaigns.ratable import (
     without_text,
 )
 from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.human_models import HumanGrade
 
 State = Turn.State
 PACE_OF = 20
 """How many turns the pace is computed from."""
+LAST_TURNS = 1_000
+"""How many turns of a collection its pace is measured on."""
 LEAST_SECONDS = 15.0
 """Seconds of one rating, in forecasts: nobody reads passages faster than that for hours."""
 BREAK_SECONDS = 600
 """A longer time between turns was a break."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatingPace:
+    """How long one rating takes in a collection, for every forecast."""
+
+    seconds: float
+    is_measured: bool
+    """It is the pace of people who rated here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +278,21 @@ def _skipped(campaign: Campaign, person: User) -> int | None:
     free = campaign.turns.filter(NEW | LAPSED, cell=OuterRef("cell"))
     mine = campaign.turns.filter(Exists(free), person=person, state=State.SKIPPED)
     return mine.order_by("order").values_list("cell", flat=True).first()
+
+
+@read_once
+def rating_pace(collection: Collection) -> RatingPace:
+    """Return the median, over people, of their seconds per rating, at least LEAST_SECONDS.
+
+    LEAST_SECONDS where nobody rated.
+    """
+    turns = Turn.objects.filter(campaign__collection=collection, state__in=Turn.DONE).exclude(done_at=None)
+    times: dict[int | None, list[datetime | None]] = defaultdict(list)
+    for person, at in turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]:
+        if len(times[person]) <= PACE_OF:
+            times[person].append(at)
+    paces = [seconds for seconds in map(pace, times.values()) if seconds]
+    return RatingPace(max(LEAST_SECONDS, median(paces or [0.0])), bool(paces))
 
 
 def pace(times: Iterable[datetime | None]) -> float | None:

@@ -16,6 +16,7 @@ from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
 from grading.measures import registry
+from rubricweb.campaigns.selectors import rating_pace
 from rubricweb.core import events
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.core.shared_answers import shared_answer
@@ -51,8 +52,8 @@ DENSE_FROM = 15
 NAMED_TOPICS = 3
 PLOT_TOP, PLOT_ROW = 72, 20
 """Where the rows of the file with the dots begin, and how high they are, in its units."""
-CHECK_CELLS, SECONDS_A_CELL = 400, 15
-"""What a random check is, and how long people need for it; its share of errors is known to 5 points."""
+CHECK_CELLS = 400
+"""The pairs of a random check, whose share of errors is known to 5 points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +291,7 @@ def _check(current: Board) -> dict[str, object]:
         "cells": cells,
         "has_text": has_text,
         "is_all": cells == total - checked,
-        "seconds": cells * SECONDS_A_CELL,
+        "seconds": cells * rating_pace(current.spec.collection).seconds,
     }
 
 

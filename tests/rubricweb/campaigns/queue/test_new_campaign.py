@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.models import Campaign, Turn
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +69,31 @@ def test_a_sample_shrinks_to_the_hours_that_people_have(opened, second):
     assert opened(hours=0.1, people=[second.pk], assessors=1, size=10).cells.count() == 10
     # 0.1 h at 15 s are 24 ratings of one person, so 2 cells of twelve assessors each.
     assert opened(hours=0.1, people=[second.pk], assessors=12).cells.count() == 2
+
+
+def test_all_pages_forecast_with_the_pace_of_those_who_rated_here(opened, bank, owner, second, client_of):
+    address, client = reverse("campaigns:campaign-new", args=["autumn"]), client_of(owner)
+    board = reverse("leaderboards:board", args=["autumn"])
+
+    def forecasts() -> tuple[float, str, str]:
+        check = client.get(board).context["check"]
+        preview = client.post(f"{address}preview/", answers(bank), headers={"HX-Request": "true"})
+        return check["seconds"] / check["cells"], preview, client.get(address).context["form"]
+
+    seconds, preview, form = forecasts()
+    assert (seconds, preview.context["preview"].seconds) == (15, 15)
+    assert "400 pairs: 1.7 h" in str(form["sample"])
+    assert "at 15 s a rating" in str(form["hours"].help_text)
+
+    campaign, now = opened(), timezone.now()
+    for place, turn in enumerate(campaign.turns.all()):
+        Turn.objects.filter(pk=turn.pk).update(
+            state=Turn.State.SUBMITTED, person=second, done_at=now + timedelta(seconds=36 * place)
+        )
+    seconds, preview, form = forecasts()
+    assert (seconds, preview.context["preview"].seconds) == (36, 36)
+    assert "400 pairs: 4.0 h" in str(form["sample"])
+    assert "at 36 s a rating" in str(form["hours"].help_text)
 
 
 def test_the_preview_warns_when_people_see_the_grade_they_shall_check(bank, client_of, owner):
