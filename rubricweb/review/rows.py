@@ -174,7 +174,8 @@ def grid_cell(cell: GridCell, suffix: str) -> SafeString:
     seldom += f' data-marks="{cell.marks}"' if cell.marks else ""
     seldom += f' data-seen="{cell.seen}"' if cell.seen else ""
     own = f"<b>{cell.own}</b>" if cell.own else ""
-    shade = ANSWER_SHADES.get(cell.state, cell.state)
+    state = cell.counting or cell.state
+    shade = ANSWER_SHADES.get(state, state)
     text = icon("lock") if cell.state == "hidden" else cell.text
     return mark_safe(  # noqa: S308
         f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{shade}"'

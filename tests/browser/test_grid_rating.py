@@ -41,8 +41,10 @@ def events() -> list[tuple[int | None, bool]]:
 def test_digits_rate_and_z_undoes(grid):
     first, second = cell(grid, 1, 1), cell(grid, 2, 1)
     digit, another = other_digit(grid, first), other_digit(grid, second)
+    shown = first.get_attribute("data-grade")
     grid.keyboard.press(digit)
     expect(first.locator("b")).to_have_text(digit)
+    expect(first).to_have_attribute("data-grade", digit)
     expect(grid.locator("#saved")).to_contain_text("Saved ")
     expect(first).to_be_focused()
     expect(first).to_have_attribute("data-marks", "overridden")
@@ -51,7 +53,7 @@ def test_digits_rate_and_z_undoes(grid):
     expect(second).to_have_attribute("data-seen", "1")
     expect(grid.locator("#outbox")).to_be_hidden()
     assert events() == [(int(digit), False), (int(another), False)]
-    assert HumanGrade.objects.first().seen_rating == int(first.get_attribute("data-grade"))
+    assert HumanGrade.objects.first().seen_rating == int(shown)
     grid.keyboard.press("ArrowRight")
     grid.keyboard.press("z")
     expect(second).to_be_focused()

@@ -130,6 +130,8 @@ class GridCell:
     name: str
     marks: str = ""
     """Words of MARKED, separated by spaces."""
+    counting: str = ""
+    """The state by people's rating where that overrides the one shown: it gives the cell its colour."""
     own: str = ""
     """The reader's rating, else people's, if it differs from the one shown."""
     seen: int = 0
@@ -248,6 +250,12 @@ class Window:
         """Return what people say of a cell: a rating, or whether its answer is right."""
         return ("wrong", "right")[rating] if self.sheet.has_verdicts else rating_words(rating)
 
+    def _state(self, rating: int) -> str:
+        """Return the state of a cell by what people say of it."""
+        if self.sheet.has_verdicts:
+            return self._word(rating)
+        return "contradicts" if rating == CONTRADICTS else str(rating)
+
     def _sign(self, rating: int) -> str:
         return ANSWER_SIGNS[self._word(rating)] if self.sheet.has_verdicts else rating_sign(rating)
 
@@ -273,6 +281,7 @@ class Window:
         )
         cell.name = ", ".join((cell.name, *remarks))
         cell.marks = " ".join(marked)
+        cell.counting = self._state(by_people) if "overridden" in marked and by_people != MISSING else ""
         cell.own = others[0] if others else ""
         cell.seen = own.number if own is not None else 0
         return cell

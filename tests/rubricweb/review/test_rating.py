@@ -13,6 +13,7 @@ from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.models import SavedView
+from rubricweb.review.rows import grid_cell
 from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
@@ -45,6 +46,8 @@ def test_marks_say_what_people_said(autumn, assessor, developer, client_of):
     # Together people say the lower median, 3; the reader sees their own 4.
     assert (first["d2"].marks, first["d2"].own) == ("overridden", "4")
     assert first["d2"].name.endswith("grade 1, overridden, people say 3, you say 4")
+    assert 'data-grade="3"' in grid_cell(first["d2"], ""), "the colour is that of the rating that counts"
+    assert 'data-grade="5"' in grid_cell(first["d1"], "")
     assert (first["d3"].marks, first["d3"].own) == ("overridden", "")
     assert first["d3"].name.endswith("you say wrong")
     assert (found["d4"][2].marks, found["d4"][2].name[-14:]) == ("unsure", "low confidence")
