@@ -13,9 +13,12 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.urls import reverse
 
 from grading.topic_attributes import DrawnTopic
 from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank
+from rubricweb.banks.selectors import banks_with_texts
 from rubricweb.campaigns.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ratable import (
@@ -33,6 +36,8 @@ from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import banks_graded_by, default_bank
 
 State = Turn.State
 PACE_OF = 20
@@ -278,6 +283,22 @@ def _skipped(campaign: Campaign, person: User) -> int | None:
     free = campaign.turns.filter(NEW | LAPSED, cell=OuterRef("cell"))
     mine = campaign.turns.filter(Exists(free), person=person, state=State.SKIPPED)
     return mine.order_by("order").values_list("cell", flat=True).first()
+
+
+def check_address(
+    collection: Collection, grader: GraderConfig, bank: Bank | None = None, **chosen: str
+) -> str:
+    """Return where a campaign begins that checks the grader's ratings; empty where no item has a text.
+
+    Without `bank` it is the default one that the grader graded. `chosen` are further fields of the form.
+    """
+    banks = [bank] if bank else [default_bank(collection, grader), *banks_graded_by(grader, collection)]
+    worded = banks_with_texts([bank for bank in banks if bank])
+    first = next((bank for bank in banks if bank in worded), None)
+    if first is None:
+        return ""
+    query = {"bank": first.pk, "grader": grader.pk, **chosen}
+    return reverse("campaigns:campaign-new", args=[collection.slug], query=query)
 
 
 @read_once

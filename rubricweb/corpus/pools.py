@@ -51,7 +51,7 @@ def collection_pool(collection: Collection) -> CollectionPool:
 
 
 def unpooled_runs(collection: Collection) -> int:
-    """Return how many runs rank passages, but are first with none that a pool has; 0 before there is a pool."""
+    """Return how many runs rank a passage first that no pool has, in all topics; 0 before there is a pool."""
     pool = collection_pool(collection)
     seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
     ranks_something = seen.copy()

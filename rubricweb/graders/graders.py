@@ -23,6 +23,7 @@ from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
+from rubricweb.campaigns.selectors import check_address
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import actions as corpus
 from rubricweb.corpus.access import collection_for
@@ -72,6 +73,8 @@ class CardRow:
     kappa: Mapping[str, Any] | None
     """Agreement with people on one bank: value, low, high, cells; None without a calibration card."""
     is_in_use: bool
+    check: str
+    """The address of a new campaign that checks the grader in use; empty for others."""
 
     @property
     def rate_words(self) -> str:
@@ -250,8 +253,14 @@ def _row(collection: Collection, card: GraderCard, workers: Sequence[Any]) -> Ca
     llm = collection.grader_llm if is_in_use else card.llm
     drafts = planned_configs(_supposed(collection, card.backends[0], llm)) if llm else []
     rates = [rate.cells for rate in map(expected_rate, drafts) if not rate.is_guess]
+    rating = next((config for config in drafts if config.purpose == Purpose.RATE), None)
     return CardRow(
-        card, state_of(card, workers), rates[0] if rates else None, _kappa(collection, llm), is_in_use
+        card,
+        state_of(card, workers),
+        rates[0] if rates else None,
+        _kappa(collection, llm),
+        is_in_use,
+        check_address(collection, rating) if is_in_use and rating and rating.pk > 0 else "",
     )
 
 

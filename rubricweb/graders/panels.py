@@ -19,6 +19,7 @@ from grading.measures import registry
 from grading.statistics.panel import EffectiveJudges, PanelRule
 from grading.types import Purpose
 from rubricweb.accounts import roles
+from rubricweb.campaigns.selectors import check_address
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest
@@ -133,7 +134,9 @@ class PanelRow:
     Empty where that grader does other work, as one of items beside a panel of labels.
     """
     check: str
-    """The address of a new campaign over the pairs on which its members disagree; empty for labels."""
+    """The address of a new campaign that checks it; empty for labels."""
+    check_disagreeing: str
+    """The same over the pairs on which its members disagree."""
 
 
 def panels_context(collection: Collection) -> Context:
@@ -158,6 +161,7 @@ def panel_candidates(collection: Collection) -> tuple[Rater, ...]:
 
 def _row(collection: Collection, config: GraderConfig) -> PanelRow:
     panel, voters = panel_of(spec_of(config)), members(config)
+    is_direct = config.purpose == Purpose.DIRECT
     is_hidden = bool(visibility.hidden_count(collection.pk))
     rated = None if is_hidden else rated_votes(collection, voters)
     to_combine = sum(part.cells for part in stages(collection, [config]).at_once)
@@ -183,7 +187,8 @@ def _row(collection: Collection, config: GraderConfig) -> PanelRow:
         to_combine,
         board_address(collection, config),
         _escalation_address(collection, config),
-        "" if config.purpose == Purpose.DIRECT else _check_address(collection, config),
+        "" if is_direct else check_address(collection, config),
+        "" if is_direct else check_address(collection, config, cells="disagreeing", order="disagreement"),
     )
 
 
@@ -218,11 +223,6 @@ def _escalation_address(collection: Collection, config: GraderConfig) -> str:
         return ""
     query = urlencode({"missing": 1, "unsure": config.pk})
     return f"{reverse('grades:jobs', args=[collection.slug])}?{query}"
-
-
-def _check_address(collection: Collection, config: GraderConfig) -> str:
-    query = urlencode({"grader": config.pk, "cells": "disagreeing", "order": "disagreement"})
-    return f"{reverse('campaigns:campaign-new', args=[collection.slug])}?{query}"
 
 
 def new_panel_form(collection: Collection, submitted: Any = None) -> PanelForm:

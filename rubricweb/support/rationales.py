@@ -32,6 +32,8 @@ SAMPLE = 100
 """Rationales of a grader that are checked unless somebody wants more or fewer."""
 MOST_SAMPLED = 1_000
 READ_AT_ONCE = 100
+REPLIES_LOOKED_AT = 200
+"""How many replies of a grader tell whether it writes reasons."""
 IN_PASSAGE = {
     Support.FULL: "in the passage",
     Support.PARTIAL: "in part",
@@ -176,10 +178,20 @@ def checked_rationales(collection: Collection) -> list[CheckedRationales]:
 
 
 def graders_with_rationales(collection: Collection) -> list[GraderConfig]:
-    """Return the graders of which some reply may be more than a rating, by name."""
+    """Return the graders whose replies are usually more than a rating, by name.
+
+    A stray sentence of a model that replies with a digit is no rationale.
+    """
     stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
     configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=GIVING_REASONS)
-    return [config for config in configs if _candidates(collection, config).exists()]
+    return [config for config in configs if _writes_reasons(collection, config)]
+
+
+def _writes_reasons(collection: Collection, config: GraderConfig) -> bool:
+    replied = _replied(collection, config).filter(Q(reply_block__isnull=False) | Q(chars__gt=0))
+    some = list(replied.values_list("reply_block", "chars")[:REPLIES_LOOKED_AT])
+    long = sum(block is not None or chars > LONGEST_IN_ROW for block, chars in some)
+    return 2 * long > len(some)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +246,13 @@ def _by_place(labels: Mapping[Citation, int]) -> dict[tuple[int, str], dict[str,
 
 def _candidates(collection: Collection, grader: GraderConfig) -> GradeQuerySet:
     """Return the grades whose reply is long enough to be more than a rating, of passages with a text."""
-    is_long = Q(reply_block__isnull=False) | Q(chars__gt=LONGEST_IN_ROW)
+    return _replied(collection, grader).filter(Q(reply_block__isnull=False) | Q(chars__gt=LONGEST_IN_ROW))
+
+
+def _replied(collection: Collection, grader: GraderConfig) -> GradeQuerySet:
+    """Return the grades of passages with a text, with the length of each reply."""
     rows: GradeQuerySet = Grade.objects.annotate(chars=Length("reply")).filter(
-        is_long, config=grader, topic__collection=collection
+        config=grader, topic__collection=collection
     )
     return rows.exclude(outcome=Outcome.FAILED).exclude(passage__text="").order_by()
 

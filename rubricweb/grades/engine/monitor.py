@@ -137,7 +137,7 @@ class Gap:
     stuck: int
     """Cells that cannot be verified, because they have no answer and nobody extracts it."""
     unpooled_runs: int
-    """Runs that no pool has the first passage of, so that none of theirs is missing a grade; 0 for a topic."""
+    """Runs of whose first passages no pool has any, so that nothing of them is missing; 0 for a topic."""
     live: tuple[listing.JobLine, ...]
     workers: Workers | None
     """The workers, given while a job waits for one or could be started."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.urls import reverse
-
 from grading.statistics import cover_estimate, cover_sample
 from grading.statistics.agreement import Checks
 from grading.statistics.cover_estimate import SampleSize
@@ -17,7 +15,7 @@ from grading.statistics.rank_intervals import ApproximateRank
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.banks.selectors import banks_with_texts
+from rubricweb.campaigns.selectors import check_address
 from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice
@@ -127,10 +125,7 @@ class BoardSpec:
     @property
     def check_address(self) -> str:
         """Return where people begin to check the grader on the rubric; empty where no item has a text."""
-        if self.bank is None or not banks_with_texts([self.bank]):
-            return ""
-        query = {"bank": self.bank.pk, "grader": self.config.pk}
-        return reverse("campaigns:campaign-new", args=[self.collection.slug], query=query)
+        return check_address(self.collection, self.config, self.bank) if self.bank else ""
 
     def includes(self, query_id: str) -> bool:
         """Return whether the topic is one that the board is of."""

@@ -22,6 +22,7 @@ from rubricweb.grades.panel_making import panels_of, rated_votes
 from rubricweb.grades.raters import raters
 from rubricweb.grades.store import GradeRow, remove_grades, save_grades
 from rubricweb.jobs.worker import work_on
+from tests.factories import BankFactory
 from tests.rubricweb.graders.conftest import text
 
 PAGE = "/collections/autumn/graders/"
@@ -165,3 +166,18 @@ def test_pairs_on_which_members_disagree_are_a_queue(client_of, owner, rated, me
     assert f'<option value="{rater.pk}" selected>' in page
     assert page.count('<option value="disagreeing" selected>') == 1
     assert page.count('<option value="disagreement" selected>') == 1
+
+
+def test_a_check_begins_with_the_panel_and_a_rubric_that_it_graded(client_of, owner, rated, members):
+    BankFactory(collection=rated.made.collection, name="another")
+    formed(client_of(owner), members)
+    combine()
+    (panel,) = client_of(owner).get(PAGE).context["panels"]
+    begins = f"/collections/autumn/campaigns/new/?bank={rated.made.bank.pk}&grader={panel.config.pk}"
+    assert panel.check == begins
+    assert panel.check_disagreeing == f"{begins}&cells=disagreeing&order=disagreement"
+
+
+def test_a_check_of_the_grader_in_use_names_it_and_its_rubric(client_of, owner, made):
+    page = client_of(owner).get(PAGE).text
+    assert f"/collections/autumn/campaigns/new/?bank={made.bank.pk}&amp;grader={made.config.pk}" in page

@@ -1,4 +1,4 @@
-"""Where runs are accepted, what their passages still need is offered: items, a pool, or grades with their price."""
+"""Where runs are accepted, what they still need is offered: items, a pool, or grades with their price."""
 
 from __future__ import annotations
 

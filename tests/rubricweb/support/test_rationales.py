@@ -225,3 +225,22 @@ def test_the_api_has_the_shares(sea, owner, grader, judge, client_of):
     assert row["llm"] == "m"
     assert row["restates"] == {"value": pytest.approx(1 / 3), "low": pytest.approx(0.0615, abs=1e-3),
                                   "high": pytest.approx(0.7923, abs=1e-3)}  # fmt: skip
+
+
+def test_a_grader_that_replies_with_digits_has_no_rationales(sea, item, owner, client_of):
+    """One of its replies is a sentence, as happens to small models; that is nothing to check."""
+    config = config_for("hf_seq2seq", "flan-t5", "QuestionSelfRatedPrompt")
+    passages = dict(sea.passages.values_list("doc_id", "pk"))
+    replies = {"d1": HELD, "d2": "4", "d3": "0"}
+    rows = [
+        GradeRow(item.topic_id, item.revision_id, passages[doc_id], 4, "numeric", reply=reply)
+        for doc_id, reply in replies.items()
+    ]
+    save_grades(config, rows)
+    assert rationales.graders_with_rationales(sea) == []
+    assert "Check rationales" not in client_of(owner).get(GRADERS).text
+
+
+def test_a_grader_that_gives_reasons_is_offered(sea, grader, owner, client_of):
+    assert rationales.graders_with_rationales(sea) == [grader]
+    assert "Check rationales" in client_of(owner).get(GRADERS).text
