@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpResponse, JsonResponse
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from grading.formats.battles import csv_lines
 from grading.statistics.rank_correlation import Correlation, kendall
@@ -27,7 +30,7 @@ from rubricweb.arena.selectors import modules_of_runs
 from rubricweb.banks.models import Bank
 from rubricweb.core import formatting
 from rubricweb.core.forms import ChipForm, offer_choices
-from rubricweb.core.http import Context, HtmxRequest, page_or_part
+from rubricweb.core.http import Context, HtmxRequest, download, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
@@ -194,13 +197,15 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     if "rubric_and_votes" in context:
         context["win_rates"] = win_rates(collection, votes, context["rubric_and_votes"].scores)
     context["has_pairs"] = bool(votes.rows) or _has_pairs(collection)
+    if request.htmx and context["has_pairs"] and "has_no_toolbar" in request.GET:
+        return HttpResponseClientRefresh()
     context |= {"board": votes, "duels": list(zip(votes.rows, votes.duels, strict=True))}
     context |= {"picture": _picture(votes, slug), "settings_form": ArenaForm(instance=arena)}
     return page_or_part(request, "arena/board.html", context, part="board")
 
 
 @require_safe
-def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
+def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponseBase:
     """Send the vote board as csv, tsv or json, or its picture as svg."""
     arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
     chosen.offer_judges(arena.collection)
@@ -208,14 +213,12 @@ def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     name = f"{slug}-votes-{votes.verdict}"
     plot = _picture(votes, slug).plot
     if form == PICTURE and plot:
-        response = HttpResponse(plot.file, content_type="image/svg+xml")
-        response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
-        return response
+        return download(plot.file, name=f"{name}.{form}", content_type="image/svg+xml")
     return _file(name, form, files.board_rows(votes), lambda: files.board_document(votes, slug))
 
 
 @require_safe
-def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
+def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponseBase:
     """Send the votes that count, each with its reason, as csv, tsv or json; or all events of all as jsonl.
 
     `battles` are the same votes as other arenas have them.
@@ -230,14 +233,12 @@ def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
             arena.collection, chosen.chosen, name, with_named=chosen.with_named, judge=judge
         )
         text = "".join(f"{line}\n" for line in csv_lines(counted))
-        response = HttpResponse(text, content_type=formatting.CONTENT_TYPES["csv"])
-        response["Content-Disposition"] = f'attachment; filename="{slug}-battles-{chosen.chosen}.csv"'
-        return response
+        file_name = f"{slug}-battles-{chosen.chosen}.csv"
+        return download(text, name=file_name, content_type=formatting.CONTENT_TYPES["csv"])
     if form == EVENTS:
         lines = [f"{line}\n" for line in files.vote_events(arena.collection, name)]
-        response = HttpResponse("".join(lines), content_type="application/jsonl; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{slug}-votes.jsonl"'
-        return response
+        text = "".join(lines)
+        return download(text, name=f"{slug}-votes.jsonl", content_type="application/jsonl; charset=utf-8")
     rows = list(files.vote_rows(arena.collection, with_named=chosen.with_named, judge=judge))
     return _file(f"{slug}-votes", form, rows, lambda: files.vote_documents(rows))
 
@@ -332,13 +333,11 @@ def _picture(votes: VoteBoard, slug: str) -> Picture:
 
 def _file(
     name: str, form: str, rows: Iterable[tuple[object, ...]], document: Callable[[], object]
-) -> HttpResponse:
+) -> HttpResponseBase:
     if form not in FILE_KINDS:
         raise Http404(f"{', '.join(FILE_KINDS)}.")
     if form == "json":
-        response: HttpResponse = JsonResponse(document(), safe=False, json_dumps_params={"indent": 2})
-    else:
-        lines = formatting.lines(rows, form)
-        response = HttpResponse("".join(lines), content_type=formatting.CONTENT_TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
-    return response
+        text = json.dumps(document(), cls=DjangoJSONEncoder, indent=2)
+        return download(text, name=f"{name}.json", content_type="application/json")
+    text = "".join(formatting.lines(rows, form))
+    return download(text, name=f"{name}.{form}", content_type=formatting.CONTENT_TYPES[form])

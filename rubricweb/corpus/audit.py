@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from django import forms
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.core import formatting
 from rubricweb.core.forms import ChipForm, offer_choices
-from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.core.http import HtmxRequest, download, page_or_part
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
@@ -122,13 +122,12 @@ def audit(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-def audit_file(request: HtmxRequest, slug: str, form: str) -> StreamingHttpResponse:
+def audit_file(request: HtmxRequest, slug: str, form: str) -> HttpResponseBase:
     """Send all entries that match the filters, as `tsv` or `csv`."""
     if form not in formatting.CONTENT_TYPES:
         raise Http404("No such format.")
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     filters = AuditForm(request.GET, collection).filters
     rows = formatting.lines(table(collection, filters), form)
-    response = StreamingHttpResponse(rows, content_type=formatting.CONTENT_TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{collection.slug}-audit.{form}"'
-    return response
+    name = f"{collection.slug}-audit.{form}"
+    return download(rows, name=name, content_type=formatting.CONTENT_TYPES[form])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse, JsonResponse
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -19,7 +21,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_rows
-from rubricweb.core.http import HtmxRequest
+from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
@@ -163,13 +165,12 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-def card_file(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
+def card_file(request: HtmxRequest, slug: str, card_id: int) -> HttpResponseBase:
     """Return the card as JSON."""
     card = card_for(request.user, slug, card_id)
     document = card_document(card, with_runs=sees_names(request.user, card.bank.collection))
-    response = JsonResponse(document, json_dumps_params={"indent": 1, "ensure_ascii": False})
-    response["Content-Disposition"] = f'attachment; filename="calibration-{card.pk}.json"'
-    return response
+    text = json.dumps(document, cls=DjangoJSONEncoder, indent=1, ensure_ascii=False)
+    return download(text, name=f"calibration-{card.pk}.json", content_type="application/json")
 
 
 @require_safe

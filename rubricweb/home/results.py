@@ -12,7 +12,9 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.leaderboards import actions, plots
 from rubricweb.leaderboards.board import Board, BoardRow, provenance, selectors
@@ -46,9 +48,10 @@ class OwnScores:
 @require_safe
 def results(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the published boards, and the team's scores for calls whose organizers show them."""
+    collection = collection_for(request.user, slug, needed=roles.TO_SUBMIT)
+    if roles.holds(request.user, collection, roles.TO_VIEW):
+        return redirect("leaderboards:board", slug)  # the results of all others
     place = access.desk_for(request.user, slug)
-    if place.is_organizer:
-        return redirect("leaderboards:board", slug)
     calls = place.collection.calls.filter(shows_scores=True)
     context = {
         "collection": place.collection,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import parse_qsl, urlencode
 
-from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from grading.measures import registry
 from rubricweb.campaigns.selectors import rating_pace
 from rubricweb.core import events
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_ids
+from rubricweb.core.http import Context, HtmxRequest, download, form_response, page_or_part, parse_ids
 from rubricweb.core.shared_answers import shared_answer
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
@@ -153,7 +153,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
 
 
 @require_safe
-def plot(request: HtmxRequest, slug: str) -> HttpResponse:
+def plot(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """Download the dots of the board as an SVG file for papers."""
     collection = access.collection_for(request.user, slug)
     form = BoardForm(request.GET, collection=collection)
@@ -163,9 +163,8 @@ def plot(request: HtmxRequest, slug: str) -> HttpResponse:
     rows = [(PLOT_TOP + PLOT_ROW * (place + 1), line) for place, line in enumerate(context["lines"])]
     height = PLOT_TOP + PLOT_ROW * (len(rows) + 1)
     context |= {"title": f"Leaderboard of {collection}", "rows": rows, "height": height}
-    response = render(request, "leaderboards/board.svg", context, content_type="image/svg+xml")
-    response["Content-Disposition"] = f'attachment; filename="{collection.slug}-leaderboard.svg"'
-    return response
+    text = render_to_string("leaderboards/board.svg", context, request)
+    return download(text, name=f"{collection.slug}-leaderboard.svg", content_type="image/svg+xml")
 
 
 def _look(request: HtmxRequest, collection: Collection, query: str, current: Board) -> rank_changes.Look:

@@ -9,7 +9,7 @@ from datetime import date
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_cache_control
@@ -20,7 +20,7 @@ from grading.formats.tables import Value, from_mappings, tex, tsv_lines
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.core.formatting import counted
-from rubricweb.core.http import HtmxRequest
+from rubricweb.core.http import HtmxRequest, download
 from rubricweb.core.tags import percent
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
@@ -192,7 +192,7 @@ def _bibtex(public: PublicBoard, document: Document, address: str, made: date) -
 
 @login_not_required
 @require_safe
-def public(request: HttpRequest, token: str) -> HttpResponse:
+def public(request: HttpRequest, token: str) -> HttpResponseBase:
     """Show the board, read only.
 
     A wrong, closed or broken link is not found, and none says which.
@@ -213,13 +213,12 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
 
 @login_not_required
 @require_safe
-def public_file(request: HttpRequest, token: str) -> HttpResponse:
+def public_file(request: HttpRequest, token: str) -> HttpResponseBase:
     """Download the published board as tab-separated values."""
     _, page = _published_page(token)
     text = "\n".join([*file_lines(page.document), ""])
-    response = HttpResponse(text, content_type="text/tab-separated-values; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="leaderboard.tsv"'
-    return _cached(request, response)
+    tsv = "text/tab-separated-values; charset=utf-8"
+    return _cached(request, download(text, name="leaderboard.tsv", content_type=tsv))
 
 
 def _published_page(token: str) -> tuple[PublicBoard, actions.PublicPage]:
@@ -231,7 +230,7 @@ def _published_page(token: str) -> tuple[PublicBoard, actions.PublicPage]:
     return link, page
 
 
-def _cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def _cached(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     response["X-Robots-Tag"] = "noindex, nofollow"
     patch_cache_control(response, public=True, max_age=CACHED_SECONDS)
     request.session.accessed = False  # only to see that nobody must sign in: caches may share the page

@@ -35,7 +35,7 @@ def desk_for(user: User, slug: str) -> Desk:
     if held is roles.Role.PARTICIPANT:
         return Desk(collection, collection.memberships.get(user=user).team)
     if not held.includes(roles.TO_ORGANIZE):
-        raise PermissionDenied(f"This is for teams and organizers. Your role here: {held.label}.")
+        raise PermissionDenied(f"Only participants and organizers submit runs. Your role here: {held.label}.")
     return Desk(collection, "")
 
 

@@ -11,8 +11,9 @@ from django.urls import reverse
 from rubricweb.arena.answers import CountedVote, Verdict, counted_votes
 from rubricweb.arena.board import vote_board, voter_agreement
 from rubricweb.arena.rubric import coverages, rubric_and_votes
+from rubricweb.core.models import new_stamp
 from rubricweb.core.reader import Reader, reading_as
-from rubricweb.corpus.models import Passage
+from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, responded
 from tests.rubricweb.arena.conftest import voted
@@ -167,3 +168,16 @@ def test_at_equal_length_the_board_says_what_length_does(collection, topics, vot
     assert "covariate" in told.json()["model"]
     client_of(owner).post(reverse("arena:keep-board", args=[collection.slug]), {"length": "on"})
     assert collection.official_scores.filter(board="votes on answers at equal length").count() == 3
+
+
+def test_a_page_without_pairs_is_loaded_anew_once_there_are_some(collection, owner, client_of, request):
+    """Its toolbar, which stands outside of what is fetched, comes with them."""
+    address, client = reverse("arena:board", args=[collection.slug]), client_of(owner)
+    live = {"headers": {"HX-Request": "true"}}
+    assert 'name="has_no_toolbar"' in client.get(address).text
+    assert "HX-Refresh" not in client.get(address, {"has_no_toolbar": "1"}, **live).headers
+    request.getfixturevalue("answers")
+    Collection.objects.update(stamp=new_stamp())
+    assert client.get(address, {"has_no_toolbar": "1"}, **live).headers["HX-Refresh"] == "true"
+    assert 'name="has_no_toolbar"' not in client.get(address).text
+    assert "HX-Refresh" not in client.get(address, **live).headers
