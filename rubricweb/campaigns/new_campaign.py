@@ -295,10 +295,10 @@ class NewCampaignForm(CampaignForm):
     def __init__(self, collection: Collection, banks: list[Bank], data: QueryDict | None = None) -> None:
         super().__init__(collection, banks, data)
         self.collection = collection
-        self.seconds = rating_pace(collection).seconds
-        samples = [(cells, _sample_label(cells, self.seconds)) for cells in SAMPLES]
+        self.pace = rating_pace(collection).seconds
+        samples = [(cells, _sample_label(cells, self.pace)) for cells in SAMPLES]
         self.fields["sample"].choices = samples  # type: ignore[attr-defined]
-        fits = f"Optional. The sample shrinks to what fits, at {self.seconds:.0f} s a rating."
+        fits = f"Optional. The sample shrinks to what fits, at {self.pace:.0f} s a rating."
         self.fields["hours"].help_text = fits
         for name in ("cells", "order", "random_percent"):
             self.fields[name].required = False
@@ -332,7 +332,7 @@ class NewCampaignForm(CampaignForm):
         if not cleaned["hours"]:
             return size
         raters = len(cleaned["people"]) or members_who_rate(self.collection).count()
-        seconds = cleaned.get("seconds") or self.seconds
+        seconds = cleaned.get("seconds") or self.pace
         fits = int(cleaned["hours"] * 3_600 / seconds * raters / cleaned["assessors"])
         return max(1, min(size or fits, fits))
 

@@ -22,6 +22,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions, configs, visibility
 from rubricweb.grades.engine import chunks, monitor, progress, stages
+from rubricweb.grades.engine.breaker import label
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.engine.price import price_of_cell, rates_of_again
 from rubricweb.grades.engine.progress import GRADING
@@ -64,7 +65,7 @@ class ModelCall:
 
     @property
     def error_words(self) -> str:
-        return progress.label(self.grade.error_class) if self.is_failed else ""
+        return label(self.grade.error_class) if self.is_failed else ""
 
 
 def failed_calls(job: GradingJob, page: str | None) -> Page[ModelCall]:

@@ -190,7 +190,7 @@ def graders_with_rationales(collection: Collection) -> list[GraderConfig]:
 def _writes_reasons(collection: Collection, config: GraderConfig) -> bool:
     replied = _replied(collection, config).filter(Q(reply_block__isnull=False) | Q(chars__gt=0))
     some = list(replied.values_list("reply_block", "chars")[:REPLIES_LOOKED_AT])
-    long = sum(block is not None or chars > LONGEST_IN_ROW for block, chars in some)
+    long: int = sum(block is not None or chars > LONGEST_IN_ROW for block, chars in some)
     return 2 * long > len(some)
 
 

@@ -30,7 +30,8 @@ from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.grades import configs, exemplars, panels, store, verification
-from rubricweb.grades.engine import missing, parts, progress
+from rubricweb.grades.engine import missing, parts
+from rubricweb.grades.engine.breaker import Breaker, note_results
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import worker_state
@@ -200,9 +201,9 @@ class ChunkWork:
         """Return by revision pk the accepted answers that the grader was given."""
         return {pk: tuple(key.text for key in row.answer_keys.all()) for pk, row in self.revisions.items()}
 
-    def breaker(self) -> progress.Breaker:
+    def breaker(self) -> Breaker:
         """Return the circuit breaker as it was when the chunk was claimed."""
-        return progress.Breaker.of(self.chunk.job.failures)
+        return Breaker.of(self.chunk.job.failures)
 
 
 def work_of(lease: Lease[JobChunk]) -> ChunkWork:
@@ -247,7 +248,7 @@ def save(lease: Lease[JobChunk], work: ChunkWork, results: list[Result], seconds
         done = work.chunk.size - len(work.unanswered) + len(results)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("streak"):
-            progress.note_results(job, map(error_class, filter(counts_as_error, results)))
+            note_results(job, map(error_class, filter(counts_as_error, results)))
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)

@@ -18,7 +18,8 @@ from grading.graders import BatchGrader, registry
 from grading.graders.many_items import ends_call
 from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import chunks, gaps, parts, progress
+from rubricweb.grades.engine import chunks, gaps, parts
+from rubricweb.grades.engine.breaker import Breaker, reset_breaker
 from rubricweb.grades.engine.chunks import ChunkWork, Result
 from rubricweb.grades.engine.missing import answered_cells
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
@@ -99,7 +100,7 @@ class Grading(ChunkKind[JobChunk]):
         webhooks.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
     def on_resumed(self, job: GradingJob) -> None:
-        progress.reset_breaker(job)
+        reset_breaker(job)
 
     def open_more(self, job: GradingJob) -> None:
         parts.open_more(job)
@@ -200,7 +201,7 @@ def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
         return False
 
 
-def _batches(results: Iterable[Result], breaker: progress.Breaker) -> Iterator[list[Result]]:
+def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:
     """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked.
 
     The results of a call stay together: what is left of one would be asked, and paid for, again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grading.types import ErrorClass
-from rubricweb.grades.engine.progress import Breaker, label, remedy
+from rubricweb.grades.engine.breaker import Breaker, label, remedy
 
 
 def after(*errors: str) -> Breaker:
