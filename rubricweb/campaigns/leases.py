@@ -335,7 +335,7 @@ def _lease_rest(turn: NextTurn, campaign: Campaign, person: User, *, most: int) 
     rated = HumanGrade.objects.filter(by=person, revision=OuterRef("revision"), passage=OuterRef("passage"))
     cells = campaign.cells.filter(~Exists(rated), topic=turn.topic_id, passage=turn.passage_id).order_by()
     unrated = list(cells.values_list("pk", flat=True))
-    # In one query, PostgreSQL looked for them under each free turn of a campaign whose rows it had not counted.
+    # In one query, PostgreSQL looked for them under each free turn where it had not counted the rows yet.
     free = _takeable(campaign.pk, person.pk, NEW | LAPSED & Q(comment="")).filter(cell__in=unrated)
     free = free.select_for_update(skip_locked=True).order_by("order", "pk")
     first: dict[int, int] = {}
