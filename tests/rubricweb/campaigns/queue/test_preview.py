@@ -52,14 +52,14 @@ def test_it_says_when_too_few_people_can_rate(asked, second):
 
 def test_the_pace_is_that_of_people_who_rated_here(asked, campaign_of, assessor):
     campaign = campaign_of()
-    assert asked().context["preview"].seconds == 20
+    assert asked().context["preview"].seconds == 15
     for n, turn in enumerate(campaign.turns.all()[:4]):
         done = timezone.now() + timedelta(seconds=17 * n)
         Turn.objects.filter(pk=turn.pk).update(person=assessor, state="submitted", done_at=done)
     shown = asked().context["preview"]
     assert (round(shown.seconds), shown.is_measured) == (17, True)
     Turn.objects.filter(person=assessor).update(done_at=timezone.now())
-    assert asked().context["preview"].seconds == 20, "all at once tells nothing"
+    assert asked().context["preview"].seconds == 15, "all at once tells nothing"
     for n, turn in enumerate(Turn.objects.filter(person=assessor)):
         Turn.objects.filter(pk=turn.pk).update(done_at=timezone.now() + timedelta(seconds=n))
     assert asked().context["preview"].seconds == 15, "nobody rates for hours at a second a cell"
