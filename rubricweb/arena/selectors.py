@@ -12,9 +12,9 @@ from django.core.paginator import Paginator
 from rubricweb.accounts.models import User
 from rubricweb.arena.access import own_battles
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, reason_of, stored_answers
+from rubricweb.arena.asking import modules
 from rubricweb.arena.battles import count_unseen
 from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
-from rubricweb.arena.pipelines import modules
 from rubricweb.arena.rubric import AskedItem, coverages
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
