@@ -252,7 +252,7 @@ class UmbrelaOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledTopic:
+class LabelledRequest:
     """The labels of one request, as a graded file would have them."""
 
     query_text: str
@@ -264,7 +264,7 @@ def read_umbrela(path: Path) -> Iterator[UmbrelaOutput]:
     return records(path, _DECODER, _output, shape=_REQUEST_SHAPE, numbered=record_lines(path))
 
 
-def read_labels(path: Path, requests: Path) -> Iterator[LabelledTopic]:
+def read_labels(path: Path, requests: Path) -> Iterator[LabelledRequest]:
     """Yield the labels of each request with the ids of its topic and candidates.
 
     Raises `BadFormat` where the two files differ in a query, a passage or the number of candidates.
@@ -279,7 +279,7 @@ def read_labels(path: Path, requests: Path) -> Iterator[LabelledTopic]:
             for output, entry in listed
         ]
         graded = GradedLine(query_id or "", listed[0][0].line, passages)
-        yield LabelledTopic(listed[0][1].query_text, graded)
+        yield LabelledRequest(listed[0][1].query_text, graded)
 
 
 def _output(raw: _OutputJson, line: int) -> UmbrelaOutput:

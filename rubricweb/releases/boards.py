@@ -29,7 +29,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.run_slices import find_runs, tasks
 from rubricweb.exports.boards import leaderboard_name, qrels, qrels_name
 from rubricweb.grades.configs import default_min_grade, kinds_of
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -91,12 +91,14 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
             continue
         rated = HumanGrade.objects.filter(topic__collection=contents.collection)
         is_rated = visible_human_grades(rated, contents.collection.pk).exists()
-        for source in list(Source) if is_rated else [Source.GRADER]:
+        for source in list(RatingSource) if is_rated else [RatingSource.GRADER]:
             for mode in LabelMode:
                 variant = _labelled(replace(spec, source=source), mode)
                 labels = list(qrels(variant)) if variant else []
                 if variant and labels:
-                    name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
+                    name = "_".join(
+                        filter(None, (stem, "" if source is RatingSource.GRADER else source, mode))
+                    )
                     about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
                     yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, labels))
 

@@ -23,7 +23,7 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Record,
-    Source,
+    RecordPlace,
     brief,
     emptied,
     identifier,
@@ -82,7 +82,7 @@ def join(records: Sequence[Json]) -> Any:
     return record.get(_LIST, record)
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     named = _NAMED.fullmatch(source.file)
     query_id = named[1] if named else source.file
     sections = _sections(raw)
@@ -248,7 +248,7 @@ def _is_research(records: Sequence[Json]) -> bool:
     return "rubrics" in records[0]
 
 
-def _read_research(raw: Json, source: Source) -> BankLine:
+def _read_research(raw: Json, source: RecordPlace) -> BankLine:
     query_id = identifier(raw, "qid", "query_id")
     if not query_id:
         raise BadFormat(f"no qid, expected {_RESEARCH_SHAPE}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from rubricweb.arena.answers import CountedVote, Verdict, counted_votes
+from rubricweb.arena.answers import CountedVerdict, CountedVote, counted_votes
 from rubricweb.arena.board import vote_board, voter_agreement
 from rubricweb.arena.rubric import coverages, rubric_and_votes
 from rubricweb.core.reader import Reader, reading_as
@@ -41,7 +41,7 @@ def test_wins_ties_losses_and_strengths(collection, topics, runs, voters):
     assert np.isclose(sum(row.strength for row in board.rows), 0)
     assert [row.rank for row in board.rows] == ["1\N{EN DASH}3"] * 3
     assert not board.has_intervals
-    evidence = vote_board(collection, Verdict.EVIDENCE)
+    evidence = vote_board(collection, CountedVerdict.EVIDENCE)
     assert evidence.rows[0].run_tag == "secretgamma"
 
 
