@@ -21,7 +21,6 @@ IN_OTHER_FILES = {
     "rubricweb/api/resources/human_labels.py people": "field of the API",
     "rubricweb/api/resources/assessment.py people": "field of the API",
     "rubricweb/archives/shapes.py people": "key of stored JSON",
-    "rubricweb/arena/rubric.py people": "templates/arena/_disagreements.html",
     "rubricweb/campaigns/agreement.py people": "templates of agreement between assessors",
     "rubricweb/campaigns/forms.py people": "form field",
     "rubricweb/campaigns/models.py people": "field in the database",
@@ -34,7 +33,6 @@ IN_OTHER_FILES = {
     "rubricweb/leaderboards/sure/page.py sure": "the view of the route `leaderboards:sure`",
     "rubricweb/review/verify/forms.py said": "form field",
     "rubricweb/review/verify/forms.py shown": "form field",
-    "rubricweb/submissions/selectors.py people": "templates/submissions/_teams.html",
     "grading/statistics/calibration.py people": "key of stored JSON and of templates",
 }
 """Names that also live in the database, the API, addresses, forms or templates, with where they do."""

@@ -158,11 +158,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The rubric prefers one answer to a topic, more people the other one."""
+    """The rubric prefers one answer to a topic, more voters, people or a model, the other one."""
 
     topic: Topic
     rubric: Side
-    people: Side
+    voters: Side
     items: int
     """Items of the topic."""
     ties: int
@@ -178,7 +178,7 @@ class Disagreement:
 
     @property
     def margin(self) -> tuple[int, int]:
-        return self.people.votes - self.rubric.votes, self.rubric.covered - self.people.covered
+        return self.voters.votes - self.rubric.votes, self.rubric.covered - self.voters.covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ..
         Disagreement(
             topic=topics[difference.topic_id],
             rubric=_side(difference, difference.rubric, difference.voters, names),
-            people=_side(difference, difference.voters, difference.rubric, names),
+            voters=_side(difference, difference.voters, difference.rubric, names),
             items=len(difference.by_run[difference.rubric].items),
             ties=difference.votes[0],
             reasons=tuple(reasons[battle] for battle in difference.battles if battle in reasons),

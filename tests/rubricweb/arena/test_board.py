@@ -105,14 +105,14 @@ def test_where_the_rubric_and_people_differ(collection, bank, topics, runs, vote
         voted(voter, topics[1], alpha, beta, "left")
     found = rubric_and_votes(bank, raters(bank)[0], 4, counted_votes(bank.collection).votes)
     (one,) = found.disagreements
-    assert (one.rubric.run_tag, one.people.run_tag, one.people.votes, one.rubric.votes) == (
+    assert (one.rubric.run_tag, one.voters.run_tag, one.voters.votes, one.rubric.votes) == (
         "secretalpha",
         "secretgamma",
         2,
         1,
     )
     assert [item.text for item in one.rubric.only] == ["What pulls?", "What moves?"]
-    assert [Passage.objects.get(pk=pk).text for pk in one.people.uncovered] == ["Land stands still."]
+    assert [Passage.objects.get(pk=pk).text for pk in one.voters.uncovered] == ["Land stands still."]
     assert found.ungraded == 3, "the bank asks nothing about the second topic"
     assert (found.explained.votes, found.explained.decided) == (6, 6)
     assert found.explained.same_side.value == pytest.approx(4 / 6)
