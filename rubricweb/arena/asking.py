@@ -12,7 +12,7 @@ import numpy as np
 from django import forms
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Max, Model, QuerySet
+from django.db.models import Max, Model
 from django.utils.text import Truncator
 
 from grading.systems import Source
@@ -306,11 +306,6 @@ def _first(given: list[Source], doc_ids: Sequence[str]) -> list[Source]:
     return given[: len(doc_ids)]
 
 
-def _jobs(collection_id: int) -> QuerySet[Question]:
-    rows = Question.objects.filter(collection=collection_id)
-    return rows.select_related("collection", "battle", "by")
-
-
 def _address(question: Question) -> str:
     """Return the address of the battle for the person who asked; empty for everybody else, or without one."""
     user = reader().user
@@ -327,7 +322,7 @@ def _battle(question: Question) -> Battle | None:
 LISTING = Listing(
     kind="questions",
     unit="answer",
-    jobs=_jobs,
+    jobs=lambda key: Question.objects.filter(collection=key).select_related("collection", "battle", "by"),
     name=lambda question: f"Answer question {question.pk}",
     does=lambda question: Truncator(question.text).chars(LONGEST),
     address=_address,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.template.defaultfilters import filesizeformat
 
 from rubricweb.accounts.models import User
@@ -53,13 +52,9 @@ class ReleaseKind(kinds.TaskKind[Release]):
         events.publish_on_commit(work.collection.channel, "progress")
 
 
-def _listed(collection_id: int) -> QuerySet[Release]:
-    return Release.objects.filter(collection=collection_id).select_related("collection", "by")
-
-
 LISTING = listing.TaskListing(
     kind="releases",
-    jobs=_listed,
+    jobs=lambda key: Release.objects.filter(collection=key).select_related("collection", "by"),
     name=lambda release: f"Make the release {release.title}".strip(),
     does=lambda release: "with the runs" if release.has_runs else "",
     address=Release.get_absolute_url,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg
 from django.db.models.functions import Length, Now
 from django.utils.functional import lazy
 
@@ -194,11 +194,6 @@ def _model(job: SupportJob) -> LimitedModel:
     return limited_writer(job, judge.collection, writer, longest_reply=job.longest_reply)
 
 
-def _jobs(collection_id: int) -> QuerySet[SupportJob]:
-    rows = SupportJob.objects.filter(judge__collection=collection_id)
-    return rows.select_related("judge__collection", "grader", "by")
-
-
 def _name(job: SupportJob) -> str:
     return f"{'Check rationales' if job.grader_id else 'Label support'} with {job.judge.llm}"
 
@@ -211,7 +206,9 @@ def _does(job: SupportJob) -> str:
 LISTING = Listing(
     kind="support",
     unit=unit_of,
-    jobs=_jobs,
+    jobs=lambda key: SupportJob.objects.filter(judge__collection=key).select_related(
+        "judge__collection", "grader", "by"
+    ),
     name=_name,
     does=_does,
     address=SupportJob.get_absolute_url,
