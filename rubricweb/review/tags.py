@@ -19,8 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from rubricweb.accounts import roles
 from rubricweb.banks.selectors import ItemRow
 from rubricweb.core.formatting import counted
-from rubricweb.core.tags import DASH, bdi, grade_chip, icon, percent
-from rubricweb.core.widgets import fill, joined
+from rubricweb.core.tags import DASH, bdi, fill, grade_chip, icon, joined, percent
 from rubricweb.editor.rows import ItemWriter, separation_sign
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
