@@ -86,7 +86,10 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
     judged = _judgments(contents.collection)
     if judged:
         yield text_file("qrels/judgments.qrels", "the human judgments", partial(_qrels_lines, judged))
-    for spec, stem in _stems(contents.collection, _qrels_stem):
+    stems = _stems(
+        contents.collection, lambda spec: qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
+    )
+    for spec, stem in stems:
         if spec.runs:  # labels of passages that the qrels of all runs have
             continue
         rated = HumanGrade.objects.filter(topic__collection=contents.collection)
@@ -115,7 +118,7 @@ def _labelled(spec: BoardSpec, mode: LabelMode) -> BoardSpec | None:
 def boards(contents: Contents) -> list[tuple[str, Board]]:
     """Return the boards with the beginning of their files' names, computed once."""
     if not contents.computed:
-        stems = _stems(contents.collection, _board_stem)
+        stems = _stems(contents.collection, lambda spec: leaderboard_name(spec, "").removesuffix("."))
         contents.computed.extend((stem, board(spec)) for spec, stem in stems)
     return contents.computed
 
@@ -194,14 +197,6 @@ def _judgments(collection: Collection) -> list[Qrel]:
         Qrel(f"{topic}/{facet}" if facet else topic, doc_id, label)
         for _, topic, facet, doc_id, label in ordered
     ]
-
-
-def _qrels_stem(spec: BoardSpec) -> str:
-    return qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
-
-
-def _board_stem(spec: BoardSpec) -> str:
-    return leaderboard_name(spec, "").removesuffix(".")
 
 
 def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator[tuple[BoardSpec, str]]:

@@ -244,10 +244,6 @@ AUTORUBRIC = Dialect(
 _RESEARCH_SHAPE = "{qid, rubrics: [{criterion, weight, axis}, ...]}"
 
 
-def _is_research(records: Sequence[Json]) -> bool:
-    return "rubrics" in records[0]
-
-
 def _read_research(raw: Json, source: RecordPlace) -> BankLine:
     query_id = identifier(raw, "qid", "query_id")
     if not query_id:
@@ -301,7 +297,7 @@ def _written_criterion(item: BankItem) -> Json:
 RESEARCH_RUBRICS = Dialect(
     "researchrubrics",
     "ResearchRubrics",
-    _is_research,
+    lambda records: "rubrics" in records[0],
     _read_research,
     _write_research,
     "TREC RAG 2026",
