@@ -81,11 +81,11 @@ def verify(answer: str, keys: Sequence[str], choices: Sequence[str] = ()) -> Ans
     "none of the above" one that names them all after "none" or "neither".
 
     >>> verify("Rising!", ["falls", "rises"])
-    Verdict(correct=True, matched_key='rises')
+    AnswerCheck(correct=True, matched_key='rises')
     >>> verify("C", ["C"])
-    Verdict(correct=True, matched_key='C')
+    AnswerCheck(correct=True, matched_key='C')
     >>> verify("The water table will be rising.", ["falls", "rises"])
-    Verdict(correct=False, matched_key=None)
+    AnswerCheck(correct=False, matched_key=None)
     """
     for key in keys:
         if _says(answer, key, choices):

@@ -362,7 +362,7 @@ def losses(response: Response, dialect: ResponseDialect, topic_text: str = "") -
 
     >>> from grading.types import Citation, Sentence
     >>> sentence = Sentence("Tides follow the moon.", (Citation("d1"),))
-    >>> losses(Response("r1", "t1", (sentence,)), Dialect.RAGTIME)
+    >>> losses(Response("r1", "t1", (sentence,)), ResponseDialect.RAGTIME)
     ['sentence 1: the score 1 of d1 is made up from its rank']
     """
     return converted(response, dialect, topic_text)[1]
