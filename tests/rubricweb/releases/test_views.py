@@ -16,7 +16,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.releases.kind import ReleaseKind
+from rubricweb.releases.actions import ReleaseKind
 from rubricweb.releases.models import Release
 from rubricweb.releases.parts import made_up_names
 from rubricweb.review.flags.actions import open_flag
