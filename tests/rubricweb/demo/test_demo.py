@@ -62,6 +62,7 @@ def test_loading_grades_every_cell(redis_server):
     assert collection.memberships.count() == len(ACCOUNTS)
 
 
+@pytest.mark.portable
 def test_the_whole_demo_fills_every_room_and_tells_top_from_bottom(demo):
     """In one test, because loading takes seconds."""
     assert_the_bank_has_two_versions(demo)
