@@ -24,6 +24,8 @@ from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.selectors import board
 from tests.rubricweb.grades.test_scoring import scattered
 
+pytestmark = pytest.mark.portable
+
 QUESTIONS = frozenset({ItemKind.QUESTION})
 BY_LABELS = MeasureSpec("ndcg_cut_10")
 MEASURES = ("ndcg_cut_10", "P_20", "map", "recip_rank", "Rprec")

@@ -24,6 +24,8 @@ from rubricweb.review.models import Kind, Subject
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign, rate_otherwise, world
 
+pytestmark = pytest.mark.portable
+
 PAGE, SHARE = "/collections/autumn/releases/", "/collections/autumn/releases/"
 
 

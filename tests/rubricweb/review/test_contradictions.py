@@ -20,7 +20,7 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 TOPIC = "msmarco_v2.1_doc_9_77"
 

@@ -27,6 +27,8 @@ from tests.factories import MembershipFactory, UserFactory, grade
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
 
+pytestmark = pytest.mark.portable
+
 HTMX = {"HX-Request": "true"}
 BY_RULE = "QuestionCompleteConcisePromptWithAnswerKey2"
 BY_MODEL = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
