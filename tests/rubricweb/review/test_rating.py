@@ -13,7 +13,7 @@ from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.models import SavedView
-from rubricweb.review.rows import grid_cell
+from rubricweb.review.tags import grid_cell
 from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
