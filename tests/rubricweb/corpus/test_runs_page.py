@@ -154,5 +154,5 @@ def test_runs_of_other_collections_are_not_found(owner, client_of):
 def test_the_list_asks_few_queries(owner, collection, run, client_of, django_assert_max_num_queries):
     RunFactory.create_batch(20, collection=collection, submitted_by=owner)
     client = client_of(owner)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(10):
         client.get(PAGE)
