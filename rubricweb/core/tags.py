@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -156,7 +157,10 @@ def last_is_current(trail: str) -> str:
 @register.filter
 def bdi(text: object) -> SafeString:
     """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
-    return SafeString(f"<bdi>{conditional_escape(cast('str', text))}</bdi>" if text not in (None, "") else "")
+    if text in (None, ""):
+        return SafeString("")
+    escaped = html.escape(text) if type(text) is str else conditional_escape(cast("str", text))
+    return SafeString(f"<bdi>{escaped}</bdi>")
 
 
 @register.simple_tag(takes_context=True)
