@@ -77,9 +77,9 @@ def with_formula(text: str) -> str:
 
 
 def _text(value: Value) -> str:
-    if value is None or value != value:
-        return UNDEFINED
-    return without_formula(_plain(value)) if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return without_formula(_plain(value))
+    return UNDEFINED if value is None or value != value else repr(value)
 
 
 def _plain(text: str) -> str:

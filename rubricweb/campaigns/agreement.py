@@ -156,7 +156,7 @@ def agreement(collection: Collection, rater: Rater | None, *, shows_names: bool 
     with_grader = [
         _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
     ]
-    topic_names = {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
+    topic_names = {topic.pk: str(topic) for topic in _topics(collection.pk)}
     return AgreementView(
         overall=_overall(rated),
         pairs=_largest(pairs),
@@ -296,6 +296,11 @@ def anchoring(collection: Collection) -> Anchoring | None:
     shares = whole[:, 0] / whole.sum(axis=1)
     interval = statistic_interval(np.array(list(tables.values())), _difference, bounds=(-1.0, 1.0))
     return Anchoring(blind, assisted, float(shares[0]), float(shares[1]), float(_difference(whole)), interval)
+
+
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic, Topic]:
+    return Topic.objects.filter(collection=collection).only("query_id", "text")
 
 
 @compiled_once
