@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -21,12 +22,13 @@ from rubricweb.accounts.invitations import invitations_for
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.home.collections import CollectionCard, cards, cards_of
+from rubricweb.home.collections import CollectionCard, Keys, cards, cards_of
 from rubricweb.home.todo import OpenWork, WaitingTask, open_work, waiting_for
 from rubricweb.home.work import work_of
 from rubricweb.leaderboards.board import provenance, selectors, sentences
@@ -106,11 +108,7 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklis
 def ways_to_release(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, tuple[ChecklistStep, ...]]:
     """Return the seven stations of each collection that the reader organizes, by its primary key."""
     organized = {card.collection.pk: card for card in cards if card.role.includes(roles.TO_ORGANIZE)}
-    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
-    rated = _counting_ratings().filter(topic__collection__in=organized).order_by()
-    checked = dict(rated.values_list("topic__collection").annotate(cells=Count(place, distinct=True)))
-    here = Collection.objects.filter(pk__in=organized)
-    rows = here.values_list("pk", "public_boards", "releases")
+    checked, rows = dict(_rated_cells(tuple(organized))), _published(tuple(organized))
     published, released = ({row[0] for row in rows if row[at]} for at in (1, 2))
     return {
         checklist.collection.pk: _stations(
@@ -118,6 +116,20 @@ def ways_to_release(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int
         )
         for checklist in checklists(organized.values(), work)
     }
+
+
+@compiled_once
+def _rated_cells(collections: Keys) -> QuerySet[HumanGrade, tuple[int, int]]:
+    """Return by collection how many cells of its rubrics people rated."""
+    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
+    rated = _counting_ratings().filter(topic__collection__in=collections).order_by()
+    return rated.values_list("topic__collection").annotate(cells=Count(place, distinct=True))
+
+
+@compiled_once
+def _published(collections: Keys) -> QuerySet[Collection, Any]:
+    """Return the collections, each with every pair of a public board and a release."""
+    return Collection.objects.filter(pk__in=collections).values_list("pk", "public_boards", "releases")
 
 
 def _stations(
@@ -157,8 +169,13 @@ def checklist_of(collection: Collection) -> Checklist:
 
 def _topics_with_items(collections: Iterable[Collection]) -> dict[int, int]:
     """Return, by collection, how many of its topics have an item in some bank."""
-    items = Item.including_secret.active().filter(bank__collection__in=list(collections)).order_by()
-    return dict(items.values_list("bank__collection").annotate(Count("topic", distinct=True)))
+    return dict(_begun_topics(tuple(collection.pk for collection in collections)))
+
+
+@compiled_once
+def _begun_topics(collections: Keys) -> QuerySet[Item, tuple[int, int]]:
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank__collection__in=collections)
+    return items.order_by().values_list("bank__collection").annotate(Count("topic", distinct=True))
 
 
 def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
