@@ -193,10 +193,11 @@ def test_handed_back_turns_are_free(campaign_of, assessor, second):
     assert [turn.order for turn in take(campaign, second)] == [1, 2]
 
 
-def test_a_rating_leases_the_next_cells(campaign_of, assessor):
+def test_the_next_cells_are_leased_after_a_rating(campaign_of, assessor):
     campaign = campaign_of()
     first = take(campaign, assessor)[0]
-    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4(), hold=2)
+    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4())
+    leases.take_missing(campaign, assessor, count=2)
     held = campaign.turns.filter(person=assessor, state=State.LEASED)
     assert [turn.order for turn in held] == [2, 3]
 
@@ -215,7 +216,8 @@ def test_a_cell_that_two_windows_take_at_once_is_taken_again(campaign_of, assess
         return turn
 
     monkeypatch.setattr(leases, "_candidate", raced)
-    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4(), hold=2)
+    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4())
+    leases.take_missing(campaign, assessor, count=2)
     assert HumanGrade.objects.count() == 1
     assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 2
 
