@@ -276,8 +276,9 @@ def _number_of_wordings(items: QuerySet[Any], banks: Keys, of_begun: Keys) -> Qu
     """Return collection, topic and number of wordings, of these banks and of other collections."""
     counted = items.filter(Q(bank__in=banks) | ~Q(bank__collection__in=of_begun))
     worded = counted.exclude(revision__text="").order_by()
-    by_topic: QuerySet[Any, Any] = worded.values_list("bank__collection", "topic")
-    return by_topic.annotate(Count("revision", distinct=True))
+    by_topic = worded.values_list("bank__collection", "topic")
+    numbers: QuerySet[Any, Any] = by_topic.annotate(Count("revision", distinct=True))
+    return numbers
 
 
 @compiled_once
