@@ -310,9 +310,7 @@ class Grade(models.Model):
         Topic, on_delete=models.CASCADE, related_name="grades", db_index=False, db_constraint=False
     )
     """The revision's topic, kept here because matrices are read by it."""
-    revision = models.ForeignKey(
-        ItemRevision, on_delete=models.CASCADE, related_name="grades", db_index=False
-    )
+    revision = models.ForeignKey(ItemRevision, models.CASCADE, related_name="grades", db_index=False)
     passage = models.ForeignKey(
         Passage, on_delete=models.CASCADE, related_name="grades", db_index=False, db_constraint=False
     )

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from rubricweb.campaigns import leases
 from rubricweb.campaigns.leases import HELD
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
@@ -219,17 +218,6 @@ def test_rating_without_javascript(campaign, client_of, assessor):
     html = markup(client.get(response.url))
     assert "1 of 12" in html
     assert f'data-cell="{cell.pk}"' not in html
-
-
-def test_a_topics_raters_do_not_wait_while_the_next_cells_are_looked_for(
-    campaign, client_of, assessor, monkeypatch
-):
-    """A rating locks its topic until it is committed."""
-    client, cell, within = client_of(assessor), held(campaign, assessor).cell, []
-    monkeypatch.setattr(leases, "take_missing", lambda *_: within.append(list(connection.savepoint_ids)))
-    client.post(at("queue-cell", campaign, cell.pk), send(3), **HTMX)
-    assert within == [connection.savepoint_ids]
-    assert HumanStamp.objects.filter(topic=cell.topic_id).exists()
 
 
 def test_a_part_for_scripts(campaign, client_of, assessor):
