@@ -77,9 +77,9 @@ def with_formula(text: str) -> str:
 
 
 def _text(value: Value) -> str:
-    if value is None or value != value:
-        return UNDEFINED
-    return without_formula(_plain(value)) if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return without_formula(_plain(value))
+    return UNDEFINED if value is None or value != value else repr(value)
 
 
 def _plain(text: str) -> str:
@@ -130,29 +130,31 @@ class PrintedTable:
         return self.n_labels <= column < len(self.columns) - self.n_notes
 
 
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
-    "\N{EN DASH}": "--",
-    "\N{MINUS SIGN}": "$-$",
-    "\N{MIDDLE DOT}": r"$\cdot$",
-    "\N{PLUS-MINUS SIGN}": r"$\pm$",
-    "\N{GREEK SMALL LETTER KAPPA}": r"$\kappa$",
-    "\N{GREEK SMALL LETTER TAU}": r"$\tau$",
-    "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
-    "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
-}
+_TEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
+        "\N{EN DASH}": "--",
+        "\N{MINUS SIGN}": "$-$",
+        "\N{MIDDLE DOT}": r"$\cdot$",
+        "\N{PLUS-MINUS SIGN}": r"$\pm$",
+        "\N{GREEK SMALL LETTER KAPPA}": r"$\kappa$",
+        "\N{GREEK SMALL LETTER TAU}": r"$\tau$",
+        "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
+        "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
+    }
+)
 _SIGNS = {Mark.BEST: "*", Mark.TIED: "+", Mark.NONE: ""}
 _STYLES = {Mark.BEST: "bold italic", Mark.TIED: "bold"}
 _MARKED = {Mark.BEST: r"\textbf{\textit{%s}}", Mark.TIED: r"\textbf{%s}", Mark.NONE: "%s"}
@@ -220,7 +222,7 @@ def tex_lines(sheet: PrintedTable) -> list[str]:
 
 def tex(text: str) -> str:
     """Escape LaTeX's own characters."""
-    return "".join(_TEX.get(character, character) for character in _unmarked(text))
+    return _unmarked(text).translate(_TEX)
 
 
 def _legend(sheet: PrintedTable, labels: Mapping[Mark, str]) -> str:

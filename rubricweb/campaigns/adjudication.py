@@ -15,6 +15,7 @@ from django.utils import timezone
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, Decision
 from rubricweb.core import audit
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import human_ratings, visibility
 from rubricweb.grades.human_models import HumanGrade
@@ -75,6 +76,8 @@ class Event:
 
 Ratings = dict[int, int]
 """One rating by person."""
+EventsByCell = dict[CellKey, dict[int, list[Event]]]
+"""By cell and person."""
 
 
 def ratings(
@@ -88,6 +91,14 @@ def ratings(
 
     Cells whose ratings the reader may not see yet are left out.
     """
+    by_cell = _visible_events(collection, campaign, at_least)
+    settled_ratings = {place: _settled(by_person, which) for place, by_person in by_cell.items()}
+    return {place: by_person for place, by_person in settled_ratings.items() if len(by_person) >= at_least}
+
+
+@read_once
+def _visible_events(collection: Collection, campaign: Campaign | None, at_least: int) -> EventsByCell:
+    """Return each person's events of the cells that the reader may see, in order."""
     rows = _events(collection, campaign)
     if at_least > 1:
         same = HumanGrade.objects.filter(
@@ -95,19 +106,17 @@ def ratings(
         ).order_by()
         counted = same.values("revision", "passage").annotate(people=Count("by", distinct=True))
         rows = rows.filter(Exists(counted.filter(people__gte=at_least)))
-    events: dict[CellKey, dict[int, list[Event]]] = {}
+    events: EventsByCell = {}
     fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
     for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
         events.setdefault(CellKey(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
     visibility.count_ratings(collection.pk)
     hidden = visibility.without_ratings(collection.pk)
-    visible = {
+    return {
         place: by_person
         for place, by_person in events.items()
         if place[1:] not in hidden[place.topic].ratings
     }
-    settled_ratings = {place: _settled(by_person, which) for place, by_person in visible.items()}
-    return {place: by_person for place, by_person in settled_ratings.items() if len(by_person) >= at_least}
 
 
 def _events(collection: Collection, campaign: Campaign | None) -> QuerySet[HumanGrade]:

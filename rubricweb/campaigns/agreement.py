@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import divide
@@ -25,6 +27,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.adjudication import CellKey, CountedRating, ratings
 from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
@@ -137,19 +140,12 @@ class RatingsArray:
         return np.array([place.revision for place in self.places], dtype=np.int64)
 
 
-def agreement(
-    collection: Collection,
-    rater: Rater | None,
-    *,
-    which: CountedRating = CountedRating.LATEST,
-    campaign: Campaign | None = None,
-    shows_names: bool = False,
-) -> AgreementView:
+def agreement(collection: Collection, rater: Rater | None, *, shows_names: bool = False) -> AgreementView:
     """Return the agreement of the collection's assessors.
 
     `rater` is the grader that people are compared with, if any.
     """
-    rated = _rated(collection, which, campaign)
+    rated = _rated(collection, CountedRating.LATEST)
     names = _names(collection, rated.raters, shows_names=shows_names)
     graded = _graded(collection, rater, rated)
     pairs = [
@@ -160,19 +156,24 @@ def agreement(
     with_grader = [
         _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
     ]
-    topic_names = {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
+    topic_names = {topic.pk: str(topic) for topic in _topics(collection.pk)}
     return AgreementView(
         overall=_overall(rated),
         pairs=_largest(pairs),
         with_grader=_largest(with_grader),
         by_topic=_by(rated, rated.topics, topic_names),
         by_item=_by(rated, rated.revisions, _item_names(rated)),
-        anchoring=anchoring(collection, campaign=campaign),
+        anchoring=anchoring(collection),
     )
 
 
-def _rated(collection: Collection, which: CountedRating, campaign: Campaign | None) -> RatingsArray:
-    by_cell = ratings(collection, which, campaign=campaign)
+def independent_agreement(collection: Collection) -> Overall:
+    """Return the agreement of the ratings that people gave before they saw the grader's."""
+    return _overall(_rated(collection, CountedRating.INDEPENDENT))
+
+
+def _rated(collection: Collection, which: CountedRating) -> RatingsArray:
+    by_cell = ratings(collection, which)
     places = tuple(sorted(by_cell))
     raters = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
     row_of = {person: row for row, person in enumerate(raters)}
@@ -275,18 +276,13 @@ def _item_names(rated: RatingsArray) -> dict[int, str]:
     return {row.pk: str(row) for row in rows}
 
 
-def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> Anchoring | None:
+def anchoring(collection: Collection) -> Anchoring | None:
     """Return the effect of seeing the grader's rating; None unless both modes occur.
 
     Only campaigns that assign the mode at random count.
     """
-    turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
-    turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
-    if campaign is not None:
-        turns = turns.filter(campaign=campaign)
-    fields = ("cell__topic", "cell__revision", "cell__passage", "cell__config", "mode", "rating")
     hidden = visibility.without_ratings(collection.pk)
-    rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].ratings]
+    rows = [row for row in _mixed(collection.pk) if row[1:3] not in hidden[row[0]].ratings]
     by_graders = _grader_ratings({row[3] for row in rows}, {row[1] for row in rows})
     tables: dict[int, Tables] = {}
     for topic, revision, passage, config, mode, rating in rows:
@@ -300,6 +296,20 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
     shares = whole[:, 0] / whole.sum(axis=1)
     interval = statistic_interval(np.array(list(tables.values())), _difference, bounds=(-1.0, 1.0))
     return Anchoring(blind, assisted, float(shares[0]), float(shares[1]), float(_difference(whole)), interval)
+
+
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic, Topic]:
+    return Topic.objects.filter(collection=collection).only("query_id", "text")
+
+
+@compiled_once
+def _mixed(collection: int) -> QuerySet[Turn, Any]:
+    """Return topic, revision, passage, config, mode and rating of the turns of campaigns of both modes."""
+    turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
+    turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
+    cell = ("cell__topic", "cell__revision", "cell__passage", "cell__config")
+    return turns.values_list(*cell, "mode", "rating")
 
 
 def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:

@@ -8,10 +8,11 @@ A rating took 19 ms of processor instead of 35, a page about 15 % less (`bench/q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from copy import copy
 from functools import wraps
+from itertools import count
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -29,25 +30,42 @@ _FIRST_MARK = 2**62
 def compiled_once(build: Callable[P, QuerySet[Any, Row]]) -> Callable[P, list[Row]]:
     """Return a function that runs the query of `build` and returns its rows; its first call compiles it.
 
-    The query may depend on the arguments alone, which are numbers, UUIDs or texts, given by position; each is
-    a value that the database compares or returns, and decides nothing in `build`. What depends on the reader
-    raises NoReader.
+    The query may depend on the arguments alone, which are numbers, UUIDs, texts or tuples of them, given by
+    position; each is a value that the database compares or returns, and decides nothing in `build`. Tuples of
+    another length are another query. What depends on the reader raises NoReader.
     """
     built: Callable[..., QuerySet[Any, Row]] = build
-    by_vendor: dict[str, _Compiled] = {}
+    compiled: dict[tuple[object, ...], _Compiled] = {}
 
     @wraps(build)
     def rows(*keys: P.args, **_: P.kwargs) -> list[Row]:
-        if any(isinstance(key, int) and key > MAX_ID for key in keys):
+        values = _flat(keys)
+        if () in keys or any(isinstance(value, int) and value > MAX_ID for value in values):
             return list(built(*keys))  # no row has such a key, as Django knows
-        vendor = connections[DEFAULT_DB_ALIAS].vendor
-        if vendor not in by_vendor:
-            marks = [_mark(key, number) for number, key in enumerate(keys)]
+        lengths = (len(key) if isinstance(key, tuple) else None for key in keys)
+        form = (connections[DEFAULT_DB_ALIAS].vendor, *lengths)
+        if form not in compiled:
+            marks = _marks(keys)
             queryset = Context().run(built, *marks)  # where no reader is set, who would stay in it
-            by_vendor[vendor] = _Compiled(queryset, marks)
-        return by_vendor[vendor].rows(keys)
+            compiled[form] = _Compiled(queryset, _flat(marks))
+        return compiled[form].rows(values)
 
     return rows
+
+
+def _flat(keys: Iterable[object]) -> list[object]:
+    return [value for key in keys for value in (key if isinstance(key, tuple) else (key,))]
+
+
+def _marks(keys: Iterable[object]) -> list[object]:
+    """Return what stands for the keys, each once."""
+    number = count()
+    return [
+        tuple(_mark(value, next(number)) for value in key)
+        if isinstance(key, tuple)
+        else _mark(key, next(number))
+        for key in keys
+    ]
 
 
 def _mark(key: Any, number: int) -> object:

@@ -176,7 +176,10 @@ def last_is_current(trail: str) -> str:
 @register.filter
 def bdi(text: object) -> SafeString:
     """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
-    return SafeString(f"<bdi>{conditional_escape(cast('str', text))}</bdi>" if text not in (None, "") else "")
+    if text in (None, ""):
+        return SafeString("")
+    escaped = html.escape(text) if type(text) is str else conditional_escape(cast("str", text))
+    return SafeString(f"<bdi>{escaped}</bdi>")
 
 
 @register.simple_tag(takes_context=True)

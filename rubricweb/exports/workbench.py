@@ -203,7 +203,7 @@ class ListingQuery:
     def topics(self) -> list[TopicEvidence]:
         """Return the topics without secret items, which no file has."""
         topics = evidence(self.bank, self.rater, self.evidence, self.reader, self.topic_id)
-        secret = secret_wordings(topic.pool.topic_id for topic in topics)
+        secret = secret_wordings(self.bank.collection_id)
         return [_public(topic, secret) for topic in topics] if secret else topics
 
 

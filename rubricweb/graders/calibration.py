@@ -36,10 +36,10 @@ from rubricweb.graders.calibration_cards import (
     status_of,
 )
 from rubricweb.graders.models import CalibrationCard
-from rubricweb.graders.rated_cells import sample
+from rubricweb.graders.rated_cells import shared_cells
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.selectors import graders_of
+from rubricweb.grades.selectors import all_banks, graders_of
 
 if TYPE_CHECKING:
     BankChoice = forms.ModelChoiceField[Bank]
@@ -64,7 +64,7 @@ class CalibratedGrader:
 
 def pairs(collection: Collection) -> Iterator[tuple[Bank, GraderConfig]]:
     """Return each bank with each grader that rates its items."""
-    for bank in collection.banks.select_related("collection"):
+    for bank in all_banks(collection):
         for config in graders_of(bank, (Purpose.RATE,)):
             yield bank, config
 
@@ -73,7 +73,9 @@ def calibrated(collection: Collection) -> list[CalibratedGrader]:
     """Return each grader of each bank with its card, and the size of a new card's sample."""
     is_hidden = bool(visibility.hidden_count(collection.pk))
     return [
-        CalibratedGrader(bank, config, status(bank, config), None if is_hidden else len(sample(bank, config)))
+        CalibratedGrader(
+            bank, config, status(bank, config), None if is_hidden else len(shared_cells(bank, config))
+        )
         for bank, config in pairs(collection)
     ]
 

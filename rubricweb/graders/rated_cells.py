@@ -73,7 +73,7 @@ class RatedSample:
         return len(self.names)
 
 
-class _RatedCell(NamedTuple):
+class SharedCell(NamedTuple):
     name: CellName
     grader: int
     human: int
@@ -108,6 +108,12 @@ def graded_uids(bank: Bank, config: GraderConfig, pool: CollectionPool) -> dict[
 
 
 def sample(bank: Bank, config: GraderConfig) -> RatedSample:
+    """Return the `shared_cells` with who rated them, when, and whether blind."""
+    return _with_events(shared_cells(bank, config))
+
+
+@read_once
+def shared_cells(bank: Bank, config: GraderConfig) -> list[SharedCell]:
     """Return the cells of the bank's items that the grader and people rated, people's ratings combined.
 
     Those that the grader was shown, as exemplars, are left out.
@@ -116,11 +122,11 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
     human, graded = human_matrices(pool), matrices(config, pool)
     draws = set(_draws(bank.collection_id))
     uids_of, exemplars = graded_uids(bank, config, pool), exemplar_cells([config])
-    cells: list[_RatedCell] = []
+    cells: list[SharedCell] = []
     for topic in pool.topics:
         pk = topic.topic_id
         cells += _of_topic(graded[pk], human[pk], uids_of[pk], draws, exemplars)
-    return _with_events(cells)
+    return cells
 
 
 @compiled_once
@@ -135,7 +141,7 @@ def _of_topic(
     uids: tuple[str, ...],
     draws: set[int],
     exemplars: set[NamedCell],
-) -> Iterator[_RatedCell]:
+) -> Iterator[SharedCell]:
     if not human.matrix.item_ids:
         return
     by_grader, rated = (grades.matrix.columns(uids).ratings for grades in (graded, human))
@@ -146,11 +152,10 @@ def _of_topic(
     for row, column in np.argwhere((by_people >= 0) & (by_grader >= 0)).tolist():
         place = (row, column)
         name = (pool.topic_id, uids[column], pool.passage_pks[row])
-        yield _RatedCell(name, int(by_grader[place]), int(by_people[place]), bool(is_drawn[place]))
+        yield SharedCell(name, int(by_grader[place]), int(by_people[place]), bool(is_drawn[place]))
 
 
-def _with_events(cells: list[_RatedCell]) -> RatedSample:
-    """Add who rated the cells, when, and whether blind."""
+def _with_events(cells: list[SharedCell]) -> RatedSample:
     rows = HumanGrade.objects.filter(topic__in={cell.name[0] for cell in cells}).order_by("pk")
     fields = ("topic_id", "revision__uid", "passage_id", "at", "by_id", "how")
     last: dict[CellName, datetime] = {}

@@ -12,9 +12,11 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.types import MISSING, GradeMatrix, Purpose
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
@@ -95,7 +97,7 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     """Return matrices by topic id, for every topic of the pool; hidden cells are MISSING."""
     ids = tuple(topic.topic_id for topic in pool.topics)
-    number = _stamps(ids)
+    number = _stamps(pool.collection_id, ids[0] if len(ids) == 1 else None)
     keys = {topic_id: (topic_id, number.get(topic_id, 0), pool.stamp) for topic_id in ids}
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [topic for topic in pool.topics if topic.topic_id not in by_topic]
@@ -109,8 +111,19 @@ def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
 
 
 @read_once
-def _stamps(topic_ids: tuple[int, ...]) -> dict[int, int]:
-    return dict(HumanStamp.objects.filter(topic__in=topic_ids).values_list("topic_id", "number"))
+def _stamps(collection_id: int, only: int | None) -> dict[int, int]:
+    """Return those of the collection's topics, or of `only` one."""
+    return dict(_of_collection(collection_id) if only is None else _of_topic(only))
+
+
+@compiled_once
+def _of_collection(collection: int) -> QuerySet[HumanStamp, tuple[int, int]]:
+    return HumanStamp.objects.filter(topic__collection=collection).values_list("topic_id", "number")
+
+
+@compiled_once
+def _of_topic(topic: int) -> QuerySet[HumanStamp, tuple[int, int]]:
+    return HumanStamp.objects.filter(topic=topic).values_list("topic_id", "number")
 
 
 def _visible(grades: HumanGrades, hidden: visibility.Hidden) -> HumanGrades:

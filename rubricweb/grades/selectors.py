@@ -159,22 +159,25 @@ def default_grader(collection: Collection) -> GraderConfig | None:
     return rows[0].config if rows else None
 
 
-@read_once
 def graders_of(bank: Bank, purposes: tuple[Purpose, ...] = ON_ITEMS) -> list[GraderConfig]:
     """Return the graders of these purposes with grades of the bank's active items, the default one first.
 
     The stored one; then those that rate; then by the number of items graded; then by age.
     """
+    rows = (row for row in _rows_of(bank) if row.config.purpose in purposes)
+    of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
+    return [row.config for row in sorted(of_pools, key=lambda row: _key(bank.collection, row))]
+
+
+@read_once
+def _rows_of(bank: Bank) -> list[GraderRow]:
+    """Return the collection's graders, with how many of the bank's active items each graded."""
     collection = bank.collection
     if collection.cold_at:
         counts = _cold_counts(collection.pk, collection.cold_at)
         configs = (row.config for row in graders(collection))
-        every = [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in configs]
-    else:
-        every = [GraderRow(config, config.number) for config in _graders_of(collection.pk, bank.pk)]
-    rows = [row for row in every if row.config.purpose in purposes]
-    of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
-    return [row.config for row in sorted(of_pools, key=lambda row: _key(collection, row))]
+        return [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in configs]
+    return [GraderRow(config, config.number) for config in _graders_of(collection.pk, bank.pk)]
 
 
 @compiled_once

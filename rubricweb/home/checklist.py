@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Several, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
+from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import CharField, Count, Exists, OuterRef, Q, QuerySet, Value
@@ -13,10 +14,11 @@ from django.db.models.functions import Cast, Concat
 from django.urls import reverse
 
 from rubricweb.banks.models import DIRECT_UID, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.home.collections import CollectionCard, cards_of
+from rubricweb.home.collections import CollectionCard, Keys, cards_of
 from rubricweb.home.todo import OpenWork, open_work
 
 CHECK_RANDOM_PAIRS = ("campaigns:campaign-new", "Check 400 random pairs")
@@ -67,8 +69,8 @@ class Checklist:
 def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, Checklist]:
     """Return the steps of each of the collections by its primary key, in a fixed number of queries."""
     by_pk = {card.collection.pk: card for card in cards}
-    covered, rated = _topics_with_items(by_pk), _rated_pairs(by_pk)
-    kept = Collection.objects.filter(pk__in=by_pk).values_list("pk", "public_boards", "releases")
+    keys = tuple(by_pk)
+    covered, rated, kept = dict(_topics_with_items(keys)), dict(_rated_pairs(keys)), _published(keys)
     published, released = ({row[0] for row in kept if row[at]} for at in (1, 2))
     return {
         pk: Checklist(
@@ -91,17 +93,25 @@ def checklist_of(collection: Collection) -> Checklist:
     return checklists(cards_of([collection], {}), open_work(None, [collection], [collection]))[collection.pk]
 
 
-def _topics_with_items(collections: Several[int]) -> dict[int, int]:
+@compiled_once
+def _topics_with_items(collections: Keys) -> QuerySet[Item, tuple[int, int]]:
     """Return, by collection, how many of its topics have an item in some bank."""
-    items = Item.including_secret.active().filter(bank__collection__in=collections).order_by()
-    return dict(items.values_list("bank__collection").annotate(Count("topic", distinct=True)))
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank__collection__in=collections)
+    return items.order_by().values_list("bank__collection").annotate(Count("topic", distinct=True))
 
 
-def _rated_pairs(collections: Several[int]) -> dict[int, int]:
+@compiled_once
+def _rated_pairs(collections: Keys) -> QuerySet[HumanGrade, tuple[int, int]]:
     """Return, by collection, how many pairs of its present wordings people rated."""
     place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
     rated = _counting_ratings().filter(topic__collection__in=collections).order_by()
-    return dict(rated.values_list("topic__collection").annotate(pairs=Count(place, distinct=True)))
+    return rated.values_list("topic__collection").annotate(pairs=Count(place, distinct=True))
+
+
+@compiled_once
+def _published(collections: Keys) -> QuerySet[Collection, Any]:
+    """Return the collections, each with every pair of a public board and a release."""
+    return Collection.objects.filter(pk__in=collections).values_list("pk", "public_boards", "releases")
 
 
 def _counting_ratings() -> QuerySet[HumanGrade]:

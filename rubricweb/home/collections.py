@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -17,6 +18,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, read_roles, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.core import database, http
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import CACHED_TOPICS, collection_pool
 from rubricweb.grades.configs import kinds_of
@@ -25,6 +27,10 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.raters import Rater, active_raters, shown_rater
 from rubricweb.grades.selectors import GraderRow, in_order
 
+Keys = tuple[int, ...]
+Kinds = tuple[str, ...]
+NONE = (0,)
+"""A list of keys that no row has."""
 Stamped = dict[int, dict[GraderConfig, int]]
 """By collection: the number of grades of each grader."""
 Split = tuple[int, int]
@@ -88,38 +94,52 @@ def cards(user: User) -> list[CollectionCard]:
 
 def cards_of(collections: list[Collection], roles: Mapping[int, Role]) -> list[CollectionCard]:
     """Return a card of each; who has none of the `roles` by collection counts as its organizer."""
-    topics, passages, runs = (
-        _counts(Topic.objects.all(), collections),
-        _counts(Passage.objects.all(), collections),
-        _counts(Run.objects.accepted(), collections),
-    )
-    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
-    rows = GradingJob.objects.filter(collection__in=collections, state__in=running).order_by()
-    jobs = dict(rows.values_list("collection").annotate(Count("pk")))
-    banks_rows = (
-        Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
-    )
+    keys = tuple(collection.pk for collection in collections)
+    sizes = {pk: numbers for pk, *numbers in _sizes(keys)}
     banks: dict[int, list[BankSize]] = defaultdict(list)
-    for pk, name, items in banks_rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
+    for pk, name, items in _banks(keys):
         banks[pk].append(BankSize(name, items))
     progress = _progress(collections)
     return [
         CollectionCard(
             collection=collection,
             role=roles.get(collection.pk, Role.ORGANIZER),
-            topics=topics.get(collection.pk, 0),
-            passages=passages.get(collection.pk, 0),
-            runs=runs.get(collection.pk, 0),
+            topics=topics,
+            passages=passages,
+            runs=runs,
             banks=tuple(banks[collection.pk]),
             grader=progress[collection.pk].grader,
             cells=progress[collection.pk].cells,
             graded=progress[collection.pk].graded,
             other_grades=progress[collection.pk].other_grades,
             is_imported=progress[collection.pk].is_imported,
-            running_jobs=jobs.get(collection.pk, 0),
+            running_jobs=jobs,
         )
         for collection in collections
+        for topics, passages, runs, jobs in (sizes.get(collection.pk, (0, 0, 0, 0)),)
     ]
+
+
+def number_of(rows: QuerySet[Any], path: str = "collection") -> Coalesce:
+    """Return how many of the rows a collection has, as a column of a query of collections."""
+    own = rows.filter(**{path: OuterRef("pk")}).order_by().values(path)
+    return Coalesce(Subquery(own.annotate(number=Count("pk")).values("number")), 0)
+
+
+@compiled_once
+def _sizes(collections: Keys) -> QuerySet[Collection, Any]:
+    """Return by collection how many topics, passages, runs and running jobs it has."""
+    running = GradingJob.objects.filter(state__in=(GradingJob.State.QUEUED, GradingJob.State.RUNNING))
+    things = (Topic.objects.all(), Passage.objects.all(), Run.objects.accepted(), running)
+    rows = Collection.objects.filter(pk__in=collections).order_by()
+    return rows.values_list("pk", *(number_of(each) for each in things))
+
+
+@compiled_once
+def _banks(collections: Keys) -> QuerySet[Item, Any]:
+    """Return collection, name and number of items of each bank that has some."""
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank__collection__in=collections)
+    return items.order_by("bank__name").values_list("bank__collection", "bank__name").annotate(Count("pk"))
 
 
 @dataclass(slots=True)
@@ -129,11 +149,6 @@ class _Progress:
     cells: int = 0
     graded: int = 0
     other_grades: int = 0
-
-
-def _counts(things: QuerySet[Any], collections: Iterable[Collection]) -> dict[int, int]:
-    rows = things.filter(collection__in=collections).order_by()
-    return dict(rows.values_list("collection").annotate(Count("pk")))
 
 
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
@@ -179,13 +194,24 @@ def _active(collection: Collection, cache: dict[tuple[object, ...], tuple[Rater,
 
 
 def _stamped(collections: list[Collection]) -> Stamped:
-    rows = MatrixStamp.objects.filter(topic__collection__in=collections, grades__gt=0).order_by()
-    counts = rows.values_list("topic__collection", "config").annotate(Sum("grades"))
-    configs = GraderConfig.objects.in_bulk({config for _, config, _ in counts})
     by_collection: Stamped = {collection.pk: {} for collection in collections}
+    counts = _grades(tuple(by_collection))
+    configs = {config.pk: config for config in _configs(tuple({config for _, config, _ in counts}))}
     for collection, config, grades in counts:
         by_collection[collection][configs[config]] = grades
     return by_collection
+
+
+@compiled_once
+def _grades(collections: Keys) -> QuerySet[MatrixStamp, Any]:
+    """Return the number of grades by collection and grader."""
+    rows = MatrixStamp.objects.filter(topic__collection__in=collections, grades__gt=0).order_by()
+    return rows.values_list("topic__collection", "config").annotate(Sum("grades"))
+
+
+@compiled_once
+def _configs(pks: Keys) -> QuerySet[GraderConfig, GraderConfig]:
+    return GraderConfig.objects.filter(pk__in=pks)
 
 
 @dataclass(slots=True)
@@ -206,6 +232,7 @@ def _add(
     count, unless it has begun none.
     """
     grades = Grade.objects.by(config).order_by()
+    keys = tuple(collection.pk for collection in sharing)
     if config.purpose == Purpose.DIRECT:
         topics = Topic.objects.filter(collection__in=sharing).values_list("pk", "collection")
         for topic, collection in topics:
@@ -213,24 +240,19 @@ def _add(
         for collection, count in _uncounted(grades.for_topics([topic for topic, _ in topics]), pools):
             progress[collection].graded -= count
         return
-    active = Item.including_secret.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
-    has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
-    begun = dict(active.filter(has_grade).order_by().values_list("bank", "bank__collection").distinct())
-    counted = active.filter(Q(bank__in=list(begun)) | ~Q(bank__collection__in=set(begun.values())))
-    worded = counted.exclude(revision__text="").order_by()
-    if config.purpose == Purpose.VERIFY:
-        worded = worded.with_answer_key()
-    by_topic = worded.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
-    for collection, topic, count in by_topic:
+    kinds = tuple(str(kind) for kind in kinds_of(config))
+    begun = dict(_begun(config.pk, kinds, keys))
+    count_wordings = _answerable if config.purpose == Purpose.VERIFY else _worded
+    of_begun = tuple(set(begun.values()))
+    for collection, topic, count in count_wordings(kinds, keys, tuple(begun) or NONE, of_begun or NONE):
         progress[collection].cells += count * pools.sizes.get(topic, 0)
-    in_use = active.values("revision")
-    wordings = ItemRevision.including_secret.filter(topic__collection__in=sharing)
-    odd = wordings.annotate(is_used=Q(pk__in=in_use)).filter(Q(is_used=False) | Q(text=""))
-    for collection, (of_used, of_others) in _of_wordings(config, odd, sharing):
+    for collection, (of_used, of_others) in _of_wordings(config, kinds, keys):
         progress[collection].cells += of_used
         progress[collection].graded -= of_others
     if not pools.left_out:
         return
+    in_use = _items(kinds, keys).values("revision")
+    wordings = ItemRevision.including_secret.filter(topic__collection__in=sharing)
     for collection, count in _uncounted(grades.filter(revision__in=in_use), pools):
         progress[collection].graded -= count
     textless = wordings.filter(text="", pk__in=in_use)
@@ -238,16 +260,60 @@ def _add(
         progress[collection].cells -= count
 
 
-def _of_wordings(
-    config: GraderConfig, wordings: QuerySet[Any, Any], sharing: list[Collection]
-) -> Iterator[tuple[int, Split]]:
-    """Yield (collection, numbers of grades of some of these wordings), to be added up."""
+def _items(kinds: Kinds, collections: Keys) -> QuerySet[Item]:
+    return Item.including_secret.active().filter(kind__in=kinds, bank__collection__in=collections)
+
+
+@compiled_once
+def _begun(config: int, kinds: Kinds, collections: Keys) -> QuerySet[Item, tuple[int, int]]:
+    """Return the banks with a grade of the config, and their collections."""
+    has_grade = Exists(Grade.objects.filter(config=config, revision=OuterRef("revision")))
+    rows = _items(kinds, collections).filter(has_grade).order_by()
+    return rows.values_list("bank", "bank__collection").distinct()
+
+
+def _number_of_wordings(items: QuerySet[Any], banks: Keys, of_begun: Keys) -> QuerySet[Any, Any]:
+    """Return collection, topic and number of wordings, of these banks and of other collections."""
+    counted = items.filter(Q(bank__in=banks) | ~Q(bank__collection__in=of_begun))
+    worded = counted.exclude(revision__text="").order_by()
+    by_topic = worded.values_list("bank__collection", "topic")
+    numbers: QuerySet[Any, Any] = by_topic.annotate(Count("revision", distinct=True))
+    return numbers
+
+
+@compiled_once
+def _worded(kinds: Kinds, collections: Keys, banks: Keys, of_begun: Keys) -> QuerySet[Any, Any]:
+    return _number_of_wordings(_items(kinds, collections), banks, of_begun)
+
+
+@compiled_once
+def _answerable(kinds: Kinds, collections: Keys, banks: Keys, of_begun: Keys) -> QuerySet[Any, Any]:
+    items = _items(kinds, collections).filter(revision__answer_keys__isnull=False)
+    return _number_of_wordings(items, banks, of_begun)
+
+
+@compiled_once
+def _odd(kinds: Kinds, collections: Keys) -> QuerySet[ItemRevision, Any]:
+    """Return the wordings that no bank uses, or that have no text: collection, topic, key, if it is used."""
+    wordings = ItemRevision.including_secret.filter(topic__collection__in=collections)
+    in_use = Q(pk__in=_items(kinds, collections).values("revision"))
+    odd: QuerySet[Any] = wordings.annotate(is_used=in_use).filter(Q(is_used=False) | Q(text=""))
+    return odd.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")
+
+
+@compiled_once
+def _numbers(config: int, collections: Keys) -> QuerySet[MatrixStamp, tuple[int, int]]:
+    """Return the stamps of the config's grades by topic."""
+    stamps = MatrixStamp.objects.filter(config=config, topic__collection__in=collections, grades__gt=0)
+    return stamps.values_list("topic", "number")
+
+
+def _of_wordings(config: GraderConfig, kinds: Kinds, collections: Keys) -> Iterator[tuple[int, Split]]:
+    """Yield (collection, numbers of grades of some of the wordings of `_odd`), to be added up."""
     by_topic: dict[tuple[int, int], dict[int, bool]] = defaultdict(dict)
-    places = wordings.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")
-    for collection, topic, pk, is_used in places:
+    for collection, topic, pk, is_used in _odd(kinds, collections):
         by_topic[collection, topic][pk] = is_used
-    stamps = MatrixStamp.objects.filter(config=config, topic__collection__in=sharing, grades__gt=0)
-    numbers = dict(stamps.values_list("topic", "number"))
+    numbers = dict(_numbers(config.pk, collections))
     keys = {
         (collection, topic): (config.pk, numbers[topic], tuple(used.items()))
         for (collection, topic), used in by_topic.items()
@@ -280,18 +346,31 @@ def _uncounted(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, in
 
 
 def _pools(collections: list[Collection]) -> _Pools:
-    rows: QuerySet[Pooled] = Pooled.objects.filter(topic__collection__in=collections).order_by()
-    pools = _Pools(dict(rows.values_list("topic").annotate(Count("pk"))), {})
-    waiting = Run.objects.not_accepted().filter(collection__in=collections).order_by()
-    of_waiting = set(waiting.values_list("collection", flat=True))
+    keys = tuple(collection.pk for collection in collections)
+    pools = _Pools(dict(_pooled(keys)), {})
+    of_waiting = set(_waiting(keys))
     for collection in (collection for collection in collections if collection.pk in of_waiting):
         for topic in collection_pool(collection).topics:
             counted = set(topic.passage_pks)
             if len(counted) < pools.sizes.get(topic.topic_id, 0):
-                pooled = rows.filter(topic=topic.topic_id).values_list("passage", flat=True)
+                pooled = Pooled.objects.filter(topic=topic.topic_id).values_list("passage", flat=True)
                 pools.left_out[topic.topic_id] = [pk for pk in pooled if pk not in counted]
                 pools.sizes[topic.topic_id] = len(counted)
     return pools
+
+
+@compiled_once
+def _pooled(collections: Keys) -> QuerySet[Pooled, Any]:
+    """Return the number of passages by topic."""
+    rows = Pooled.objects.filter(topic__collection__in=collections).order_by()
+    return rows.values_list("topic").annotate(Count("pk"))
+
+
+@compiled_once
+def _waiting(collections: Keys) -> QuerySet[Run, int]:
+    """Return the collections with a run that is not accepted."""
+    runs = Run.objects.not_accepted().filter(collection__in=collections).order_by()
+    return runs.values_list("collection", flat=True).distinct()
 
 
 @require_safe

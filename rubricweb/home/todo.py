@@ -20,10 +20,12 @@ from rubricweb.campaigns.conflicts import ConflictQuery
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GradingJob
+from rubricweb.home.collections import Keys, number_of
 from rubricweb.review.models import Flag
 from rubricweb.submissions.models import Submission
 from rubricweb.webhooks.models import Endpoint
@@ -96,12 +98,16 @@ class OpenWork:
     """Runs of teams that an organizer has neither accepted nor rejected."""
     late: Mapping[int, int]
     """Files sent after the deadline that nobody decided about."""
+    paused: Mapping[int, int]
+    """Jobs."""
+    disabled: Mapping[int, int]
+    """Webhooks that failed until they were turned off."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
     tasks: tuple[WaitingTask, ...] = ()
-    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}))
+    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}, {}, {}))
 
     @property
     def total(self) -> int:
@@ -118,9 +124,9 @@ def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> WaitingWor
         *_flags(user, by_pk, holding),
         *_conflicts(work, holding(roles.TO_DECIDE)),
         *_drafts(by_pk, [place for place, role in held.items() if role.includes(roles.role_to_edit(place))]),
-        *_paused_jobs(holding(roles.TO_GRADE)),
+        *_paused_jobs(work, holding(roles.TO_GRADE)),
         *_teams_files(work, holding(roles.TO_ORGANIZE)),
-        *_webhooks(holding(roles.TO_ORGANIZE)),
+        *_webhooks(work, holding(roles.TO_ORGANIZE)),
     ]
     return WaitingWork(tuple(tasks), work)
 
@@ -136,22 +142,41 @@ def _counted(rows: QuerySet[Any], path: str) -> dict[int, int]:
 def open_work(user: User | None, collections: Iterable[Collection], edited: Sequence[Collection]) -> OpenWork:
     """Count what is open; conflicts only where the user edits banks, and decides them."""
     here = list(collections)
-    cells = CampaignCell.objects.filter(campaign__collection__in=here, campaign__closed_at=None)
-    submitted = Run.objects.filter(collection__in=here, state=Run.State.SUBMITTED, is_made_here=False)
-    late = Submission.objects.filter(call__collection__in=here, outcome=Submission.Outcome.LATE)
-    turns, left_out = _turns_and_cells(cells)
+    keys = tuple(collection.pk for collection in here)
+    of_campaigns, of_others = _turns_and_cells(keys), _numbers(keys)
     return OpenWork(
-        turns=turns,
-        left_out=left_out,
+        turns={pk: turns for pk, turns, _ in of_campaigns},
+        left_out={pk: cells for pk, _, cells in of_campaigns},
         conflicts=Counter(collection for collection, _ in conflict_topics(user, edited)),
         flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
-        submitted=_counted(submitted, "collection"),
-        late=_counted(late, "call__collection"),
+        submitted={pk: runs for pk, runs, *_ in of_others},
+        late={pk: files for pk, _, files, *_ in of_others},
+        paused={pk: jobs for pk, _, _, jobs, _ in of_others},
+        disabled={pk: webhooks for pk, *_, webhooks in of_others},
     )
 
 
-def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dict[int, int]]:
+@compiled_once
+def _numbers(collections: Keys) -> QuerySet[Collection, Any]:
+    """Count by collection submitted runs, late files, paused jobs and webhooks that are turned off."""
+    late = Submission.objects.filter(outcome=Submission.Outcome.LATE)
+    return (
+        Collection.objects.filter(pk__in=collections)
+        .order_by()
+        .values_list(
+            "pk",
+            number_of(Run.objects.filter(state=Run.State.SUBMITTED, is_made_here=False)),
+            number_of(late, "call__collection"),
+            number_of(GradingJob.objects.filter(state=GradingJob.State.PAUSED)),
+            number_of(Endpoint.objects.filter(state=Endpoint.State.DISABLED)),
+        )
+    )
+
+
+@compiled_once
+def _turns_and_cells(collections: Keys) -> QuerySet[CampaignCell, tuple[int, int, int]]:
     """Count by collection the turns that are not taken, and the cells, those of several campaigns once."""
+    cells = CampaignCell.objects.filter(campaign__collection__in=collections, campaign__closed_at=None)
     place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
     is_open = Q(turns__state__in=(State.PENDING, State.LEASED))
     counted = (
@@ -159,8 +184,7 @@ def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dic
         .values("campaign__collection")
         .annotate(n_turns=Count("turns", filter=is_open), n_cells=Count(place, distinct=True))
     )
-    rows = list(counted.values_list("campaign__collection", "n_turns", "n_cells"))
-    return {pk: turns for pk, turns, _ in rows}, {pk: cells for pk, _, cells in rows}
+    return counted.values_list("campaign__collection", "n_turns", "n_cells")
 
 
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
@@ -168,36 +192,41 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
 
     Assessors rate it differently, nobody decided, and `user` has not still to rate it.
     """
+    keys = tuple(collection.pk for collection in collections)
+    for collection, topic, revision, passage, *_ in _conflicting(keys):
+        if (revision, passage) not in visibility.without_ratings(collection)[topic].ratings:
+            yield collection, topic
+
+
+@compiled_once
+def _conflicting(collections: Keys) -> QuerySet[HumanGrade, Any]:
+    """Return collection, topic, revision and passage of each cell in conflict, whoever reads."""
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
     decided = Decision.objects.filter(**place, withdrawn_at=None)
-    latest = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED).standing()
+    latest: QuerySet[HumanGrade] = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED).standing()
     cells = latest.filter(topic__collection__in=collections).exclude(rating=None).order_by()
     by_cell = cells.values_list("topic__collection", "topic", "revision", "passage")
     rule = ConflictQuery()
     apart = Q(high__gt=F("low") + rule.distance)
     across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
     spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)
-    for collection, topic, revision, passage, *_ in spans.filter(~Exists(decided)):
-        if (revision, passage) not in visibility.without_ratings(collection)[topic].ratings:
-            yield collection, topic
+    return spans.filter(~Exists(decided))
 
 
-def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Turn]:
+def turns_to_rate(person: int, collections: Iterable[int]) -> QuerySet[Turn]:
     """Return the turns of open campaigns that the person has or may take; of a cell, perhaps several."""
     named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"))
-    is_open_to = ~Exists(named) | Exists(named.filter(user=user))
-    had = Turn.objects.filter(cell=OuterRef("cell"), person=user)
+    is_open_to = ~Exists(named) | Exists(named.filter(user=person))
+    had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
     free = (NEW | LAPSED) & Q(campaign__is_standing=False) & ~Exists(had) & is_open_to
-    mine = Q(person=user, state__in=(State.PENDING, State.LEASED))
+    mine = Q(person=person, state__in=(State.PENDING, State.LEASED))
     turns = Turn.objects.filter(mine | free, campaign__closed_at=None, cell__revision__is_secret=False)
     return turns.filter(campaign__collection__in=list(collections))
 
 
 def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTask]:
     """Yield the cells that the person may still rate, by campaign, the oldest campaign first."""
-    place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
-    turns = turns_to_rate(user, collections).order_by().values_list("campaign")
-    rows = turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
+    rows = _cells_to_rate(user.pk, tuple(collection.pk for collection in collections))
     counts = {campaign: (cells, passages) for campaign, cells, passages in rows}
     if not counts:
         return
@@ -217,6 +246,14 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTas
             passages,
             None if own is None else max(LEAST_SECONDS, own),
         )
+
+
+@compiled_once
+def _cells_to_rate(person: int, collections: Keys) -> QuerySet[Turn, tuple[int, int, int]]:
+    """Return campaign, cells and passages of the turns of `turns_to_rate`."""
+    place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
+    turns = turns_to_rate(person, collections).order_by().values_list("campaign")
+    return turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
 
 
 def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[WaitingTask]:
@@ -255,11 +292,9 @@ def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) 
         yield WaitingTask(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Review")
 
 
-def _paused_jobs(collections: Sequence[Collection]) -> Iterator[WaitingTask]:
-    paused = GradingJob.objects.filter(collection__in=collections, state=GradingJob.State.PAUSED)
-    counts = _counted(paused, "collection")
+def _paused_jobs(work: OpenWork, collections: Iterable[Collection]) -> Iterator[WaitingTask]:
     for collection in collections:
-        if count := counts.get(collection.pk, 0):
+        if count := work.paused.get(collection.pk, 0):
             address = reverse("grades:jobs", args=[collection.slug])
             yield WaitingTask(count, _plural(count, "paused job", ""), collection, address, "View")
 
@@ -277,12 +312,10 @@ def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[
             )
 
 
-def _webhooks(collections: Sequence[Collection]) -> Iterator[WaitingTask]:
+def _webhooks(work: OpenWork, collections: Iterable[Collection]) -> Iterator[WaitingTask]:
     """Yield webhooks that failed until they were turned off."""
-    disabled = Endpoint.objects.filter(collection__in=collections, state=Endpoint.State.DISABLED)
-    counts = _counted(disabled, "collection")
     for collection in collections:
-        if count := counts.get(collection.pk, 0):
+        if count := work.disabled.get(collection.pk, 0):
             address = reverse("webhooks:webhooks", args=[collection.slug])
             yield WaitingTask(
                 count, _plural(count, "webhook", "turned off after failures"), collection, address, "View"

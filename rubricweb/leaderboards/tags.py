@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from django import template
-from django.utils.html import escape, format_html
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
@@ -170,20 +170,26 @@ def unlocalized(value: float) -> str:
     return f"{value:g}"
 
 
-def _cell(table: PrintedTable, place: int, cell: TextCell) -> SafeString:
-    """Render a cell here: a template loop over hundreds of them is slow."""
-    title = f' title="{escape(cell.title)}"' if cell.title else ""
-    if not place:
-        head = f'<th scope="row"{title}>{_linked(cell.text, cell.href)}</th>'
-        return mark_safe(head)  # noqa: S308  (escaped here)
-    number = ' class="num"' if table.is_number(place) else ""
-    mark = f' data-mark="{escape(cell.mark)}"' if cell.mark else ""
+def _sheet_row(cells: Sequence[TextCell], are_numbers: Sequence[bool]) -> str:
+    """Return a row as HTML: a template loop over hundreds of cells is slow."""
+    (head, _), *others = zip(cells, are_numbers, strict=True)
+    first = f'<th scope="row"{_attribute("title", head.title)}>{_linked(head.text, head.href)}</th>'
+    return f"<tr>{first}{''.join(_cell(cell, is_number=is_number) for cell, is_number in others)}</tr>"
+
+
+def _cell(cell: TextCell, *, is_number: bool) -> str:
+    number = ' class="num"' if is_number else ""
+    attributes = f"{number}{_attribute('data-mark', cell.mark)}{_attribute('title', cell.title)}"
     content = ", ".join(_linked(*link) for link in cell.links or [(cell.text, cell.href)])
-    return mark_safe(f"<td{number}{mark}{title}>{content}</td>")  # noqa: S308  (escaped here)
+    return f"<td{attributes}>{content}</td>"
 
 
-def _linked(text: str, href: str) -> SafeString:
-    return format_html('<a dir="auto" href="{}">{}</a>', href, text) if href else bdi(text)
+def _attribute(name: str, value: str) -> str:
+    return f' {name}="{escape(value)}"' if value else ""
+
+
+def _linked(text: str, href: str) -> str:
+    return f'<a dir="auto" href="{escape(href)}">{escape(text)}</a>' if href else bdi(text)
 
 
 @register.simple_tag
@@ -197,12 +203,13 @@ def parting_ticks(parting: Parting) -> SafeString:
 @register.inclusion_tag("leaderboards/_sheet.html")
 def sheet(table: PrintedTable, name: str, caption: str = "") -> dict[str, object]:
     """Return the table, with the same as LaTeX and TSV to copy; `name` makes its ids unique on the page."""
+    are_numbers = [table.is_number(place) for place in range(len(table.columns))]
     return {
         "sheet": table,
         "name": name,
         "caption": caption or table.title,
-        "heads": [(label, table.is_number(place)) for place, label in enumerate(table.columns)],
-        "rows": [[_cell(table, place, cell) for place, cell in enumerate(cells)] for cells in table.rows],
+        "heads": list(zip(table.columns, are_numbers, strict=True)),
+        "rows": SafeString("".join(_sheet_row(cells, are_numbers) for cells in table.rows)),
         "tex": "\n".join(tex_lines(table)),
         "tsv": "\n".join(tsv_lines(table.data)),
     }

@@ -15,6 +15,7 @@ from grading.statistics.mean_intervals import Intervals, mean_intervals
 from grading.types import MIN_RATING
 from rubricweb.grades.scoring import (
     CACHED_TABLES,
+    MeasureSpec,
     RankIntervals,
     Scores,
     ScoreTable,
@@ -133,6 +134,11 @@ class ScoredBoard:
             for t in self.base.pool.topics
         )
         return not any((matrix >= MIN_RATING).any() for matrix in ratings)
+
+    def with_measure(self, measure: MeasureSpec) -> ScoredBoard:
+        """Return the same board by another measure."""
+        base = replace(self.base, spec=replace(self.spec, measure=measure))
+        return ScoredBoard(base, score_units(base, measure))
 
     def with_items(self, kept: Mapping[int, Container[str]]) -> ScoredBoard:
         """Return the same board with only these items, by topic id."""

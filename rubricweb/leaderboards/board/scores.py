@@ -98,7 +98,7 @@ def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
 @read_once
 def n_secret(spec: BoardSpec) -> int:
     """Return how many of the board's items are secret."""
-    if spec.bank is None:
+    if spec.bank is None or not secret_wordings(spec.collection.pk):
         return 0
     rows = spec.version.all_entries if spec.version else spec.bank.all_items.active()
     item = "item__" if spec.version else ""
@@ -126,10 +126,16 @@ def n_hidden(spec: BoardSpec) -> int:
     )
 
 
-def secret_wordings(topics: Iterable[int]) -> set[tuple[int, str]]:
+@read_once
+def secret_wordings(collection_id: int) -> set[tuple[int, str]]:
     """Return (topic, uid) of the wordings that no file may have, whoever makes it."""
-    rows = ItemRevision.including_secret.filter(is_secret=True, topic__in=list(topics))
-    return set(rows.values_list("topic_id", "uid"))
+    return set(_secret(collection_id))
+
+
+@compiled_once
+def _secret(collection: int) -> QuerySet[ItemRevision, Any]:
+    rows = ItemRevision.including_secret.filter(is_secret=True, topic__collection=collection)
+    return rows.values_list("topic_id", "uid")
 
 
 @read_once

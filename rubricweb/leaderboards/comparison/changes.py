@@ -137,7 +137,7 @@ def explained(before: ScoredBoard, after: ScoredBoard, run_tag: str) -> list[Exp
 def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[ExplainedItem]:
     item_of = item_keys(after.spec.bank) | item_keys(before.spec.bank)
     ours, theirs = _sides(before, run), _sides(after, run)
-    texts, secret = _texts(after), secret_wordings(topic.topic_id for topic in after.base.pool.topics)
+    texts, secret = _texts(after), secret_wordings(after.spec.collection.pk)
     parts = []
     for topic in after.base.pool.topics:
         pk, sides = topic.topic_id, (ours[topic.topic_id], theirs[topic.topic_id])

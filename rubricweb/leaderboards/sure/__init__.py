@@ -16,8 +16,14 @@ from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.adjudication import CountedRating
-from rubricweb.campaigns.agreement import AgreementView, AlphaRow, AssessorPair, agreement
+from rubricweb.campaigns.agreement import (
+    AgreementView,
+    AlphaRow,
+    AssessorPair,
+    Overall,
+    agreement,
+    independent_agreement,
+)
 from rubricweb.corpus.models import Collection
 from rubricweb.graders.calibration_cards import hides_numbers
 from rubricweb.graders.rated_cells import RatedSample, sample
@@ -320,7 +326,7 @@ class Section:
     """What the page says of assessors; `sheets` by name in addresses."""
 
     view: AgreementView
-    independent: AgreementView
+    independent: Overall
     """The agreement with ratings that people gave before they saw the grader's."""
     shows_names: bool
     sheets: dict[str, PrintedTable]
@@ -334,13 +340,11 @@ def section(
         return None
     bank = spec.bank if spec else None
     rater = next((row for row in raters(bank) if spec and spec.config in row.configs), None) if bank else None
-    of_all, independent = (
-        agreement(collection, rater, which=which, shows_names=shows_names) for which in CountedRating
-    )
+    of_all = agreement(collection, rater, shows_names=shows_names)
     stated = [("collection", collection.slug), *provenance.when()]
     sheets = {"assessors": _pairs([*of_all.pairs, *of_all.with_grader], stated)}
     sheets["assessors-by"] = _alphas({"topic": of_all.by_topic, "item": of_all.by_item}, stated)
-    return Section(of_all, independent, shows_names, sheets)
+    return Section(of_all, independent_agreement(collection), shows_names, sheets)
 
 
 def _pairs(pairs: Sequence[AssessorPair], stated: list[tuple[str, str]]) -> PrintedTable:

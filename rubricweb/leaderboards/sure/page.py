@@ -30,6 +30,7 @@ from rubricweb.core.http import HtmxRequest, download, form_response, page_or_pa
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT, shipped_boards
+from rubricweb.corpus.pools import pool_at, stamp_of
 from rubricweb.corpus.pseudonyms import hides_names
 from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
@@ -123,7 +124,7 @@ class ShippedForm(forms.Form):
 
 def _shipped_choices(collection: Collection) -> list[tuple[str, str]]:
     """Return the boards that come along, those first that have most of the collection's runs."""
-    ours = set(collection.runs.accepted().values_list("run_tag", flat=True))
+    ours = set(pool_at(collection.pk, stamp_of(collection.pk)).run_tags)
     return [
         (
             slug,

@@ -19,8 +19,7 @@ from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards import agreement_tables, sure as findings
 from rubricweb.leaderboards.agreement import lowest
-from rubricweb.leaderboards.board import BoardSpec
-from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.selectors import of_judgments
@@ -242,7 +241,7 @@ def items(evidence: Evidence) -> Picture:
     plot = None
     if bars and scored.run_tags:
         plot = tornado(bars, name="items", sentence=title, heads=("loses most", "gains most"))
-    secret = secret_wordings(topic.topic_id for topic in scored.base.pool.topics)
+    secret = secret_wordings(evidence.spec.collection.pk)
     public = {place: text for place, text in texts.items() if place not in secret}
     table = items_table(scored, rows, texts, public, grids.__getitem__)
     counted = f"{len(rows):,} items" + (f", the {len(bars)} largest" if len(bars) < len(rows) else "")
@@ -267,7 +266,7 @@ def thresholds(evidence: Evidence) -> Picture:
     if spec.config.purpose != Purpose.RATE:
         return Picture(name, "This grader has one threshold", "Its labels count from its own scale's.")
     grades = list(range(MIN_RATING + 1, scale_of(spec.config)[1] + 1))
-    cells = [_at(other, spec, grade) for grade in grades]
+    cells = [_at(other, evidence.scored, grade) for grade in grades]
     values = [cell.value(KENDALL) for cell in cells]
     defined = {grade: value for grade, value in zip(grades, values, strict=True) if value is not None}
     if not defined or len({tuple(cell.ours.values()) for cell in cells}) == 1:
@@ -287,7 +286,8 @@ def thresholds(evidence: Evidence) -> Picture:
     title = findings.threshold(current, best, evidence.n_runs, is_as_good=is_as_good, whose=evidence.whose)
     marks = [_tau_mark(evidence, place, grades[place], cell) for place, cell in enumerate(cells)]
     for series, config in enumerate(evidence.others, start=1):
-        of_other = [_at(other, replace(spec, config=config), grade).value(KENDALL) for grade in grades]
+        by_other = evidence.by(config)
+        of_other = [_at(other, by_other, grade).value(KENDALL) for grade in grades]
         marks += [
             Level(place, value, title=f"{config.label}, grade {grades[place]}: {value:z.2f}", series=series)
             for place, value in enumerate(of_other)
@@ -309,10 +309,11 @@ def thresholds(evidence: Evidence) -> Picture:
     return Picture(name, title, subtitle, plot, facts, _threshold_sheet(evidence, grades, cells))
 
 
-def _at(other: Reference, spec: BoardSpec, grade: int) -> CorrelationCell:
-    relevant = 0 if spec.measure.spelling else spec.measure.relevant  # `rel` of a name is a threshold, too
-    measure = replace(spec.measure, min_grade=grade, relevant=relevant, spelling="")
-    return correlation_cell(scored_board(replace(spec, measure=measure)), other, [KENDALL])
+def _at(other: Reference, scored: ScoredBoard, grade: int) -> CorrelationCell:
+    own = scored.spec.measure
+    relevant = 0 if own.spelling else own.relevant  # `rel` of a name is a threshold, too
+    measure = replace(own, min_grade=grade, relevant=relevant, spelling="")
+    return correlation_cell(scored.with_measure(measure), other, [KENDALL])
 
 
 def _tau_mark(evidence: Evidence, place: int, grade: int, cell: CorrelationCell) -> Level:

@@ -171,7 +171,7 @@ def grades(choice: Choice) -> PrintedTable:
 
 def _public(choice: Choice, texts: Texts) -> Texts:
     """Return the texts that a file may have."""
-    secret = secret_wordings(topic.topic_id for topic in choice.evidence.scored.base.pool.topics)
+    secret = secret_wordings(choice.evidence.spec.collection.pk)
     return {place: text for place, text in texts.items() if place not in secret}
 
 

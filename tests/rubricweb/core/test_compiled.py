@@ -59,6 +59,24 @@ def test_a_uid_is_compared_as_the_database_stores_it(collection, assessor):
     assert rows(event.uid, assessor.pk) == [(event.uid, assessor.pk)]
 
 
+def test_a_list_of_keys_is_compiled_once_for_each_length(collection):
+    built = []
+
+    def build(keys: tuple[int, ...], name: str) -> QuerySet[Topic]:
+        built.append(keys)
+        return Topic.objects.filter(pk__in=keys).exclude(query_id=name).order_by("query_id")
+
+    rows = compiled_once(build)
+    one, two, three = (
+        collection.topics.create(query_id=name, text=name, position=9) for name in ("1", "2", "3")
+    )
+    assert rows((one.pk, two.pk), "3") == [one, two]
+    assert rows((three.pk, two.pk), "3") == [two]
+    assert len(built) == 1
+    assert rows((three.pk, two.pk, one.pk), "2") == [one, three]
+    assert rows((), "1") == []
+
+
 def test_a_number_beyond_all_keys_has_no_row():
     assert compiled_once(lambda key: Topic.objects.filter(pk=key))(2**63) == []
 
