@@ -15,8 +15,9 @@ from django.views.decorators.http import require_safe
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, read_roles, role_to_edit, role_to_grade
-from rubricweb.banks.models import Item, ItemRevision
+from rubricweb.banks.models import Item, ItemQuerySet, ItemRevision
 from rubricweb.core import database, http
+from rubricweb.core.compiled import compiled_once, counted_by
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import CACHED_TOPICS, collection_pool
 from rubricweb.grades.configs import kinds_of
@@ -25,6 +26,9 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.raters import Rater, active_raters, shown_rater
 from rubricweb.grades.selectors import GraderRow, in_order
 
+Keys = tuple[int, ...]
+Kinds = tuple[str, ...]
+Rows = QuerySet[Any, Any]
 Stamped = dict[int, dict[GraderConfig, int]]
 """By collection: the number of grades of each grader."""
 Split = tuple[int, int]
@@ -88,19 +92,10 @@ def cards(user: User) -> list[CollectionCard]:
 
 def cards_of(collections: list[Collection], roles: Mapping[int, Role]) -> list[CollectionCard]:
     """Return a card of each; who has none of the `roles` by collection counts as its organizer."""
-    topics, passages, runs = (
-        _counts(Topic.objects.all(), collections),
-        _counts(Passage.objects.all(), collections),
-        _counts(Run.objects.accepted(), collections),
-    )
-    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
-    rows = GradingJob.objects.filter(collection__in=collections, state__in=running).order_by()
-    jobs = dict(rows.values_list("collection").annotate(Count("pk")))
-    banks_rows = (
-        Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
-    )
+    keys = _keys(collections)
+    topics, passages, runs, jobs = _topics(keys), _passages(keys), _accepted_runs(keys), _running_jobs(keys)
     banks: dict[int, list[BankSize]] = defaultdict(list)
-    for pk, name, items in banks_rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
+    for pk, name, items in _bank_sizes(keys):
         banks[pk].append(BankSize(name, items))
     progress = _progress(collections)
     return [
@@ -131,9 +126,23 @@ class _Progress:
     other_grades: int = 0
 
 
-def _counts(things: QuerySet[Any], collections: Iterable[Collection]) -> dict[int, int]:
-    rows = things.filter(collection__in=collections).order_by()
-    return dict(rows.values_list("collection").annotate(Count("pk")))
+_topics = counted_by("collection", Topic.objects.all())
+_passages = counted_by("collection", Passage.objects.all())
+_accepted_runs = counted_by("collection", Run.objects.accepted())
+_running_jobs = counted_by(
+    "collection", GradingJob.objects.filter(state__in=(GradingJob.State.QUEUED, GradingJob.State.RUNNING))
+)
+_runs_that_wait = counted_by("collection", Run.objects.not_accepted())
+
+
+@compiled_once
+def _bank_sizes(collections: Keys) -> Rows:
+    items = Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
+    return items.values_list("bank__collection", "bank__name").annotate(Count("pk"))
+
+
+def _keys(collections: Iterable[Collection]) -> Keys:
+    return tuple(collection.pk for collection in collections)
 
 
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
@@ -148,7 +157,7 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     active: dict[tuple[object, ...], tuple[Rater, ...]] = {}
     for collection in collections:
         rows = [GraderRow(config, grades) for config, grades in stamped[collection.pk].items()]
-        raters = shown_rater(in_order(collection, rows)) or _active(collection, active)
+        raters = shown_rater(in_order(collection, rows)) or _settings_raters(collection, active)
         progress[collection.pk].grader = ", ".join(rater.name for rater in raters)
         progress[collection.pk].is_imported = any(rater.is_imported for rater in raters)
         configs = tuple(dict.fromkeys(config for rater in raters for config in rater.configs))
@@ -164,7 +173,9 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     return progress
 
 
-def _active(collection: Collection, cache: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
+def _settings_raters(
+    collection: Collection, cache: dict[tuple[object, ...], tuple[Rater, ...]]
+) -> tuple[Rater, ...]:
     """Return the graders that Re-grade runs; looked up once for collections with the same settings."""
     settings = (
         collection.grader_backend,
@@ -179,13 +190,23 @@ def _active(collection: Collection, cache: dict[tuple[object, ...], tuple[Rater,
 
 
 def _stamped(collections: list[Collection]) -> Stamped:
-    rows = MatrixStamp.objects.filter(topic__collection__in=collections, grades__gt=0).order_by()
-    counts = rows.values_list("topic__collection", "config").annotate(Sum("grades"))
-    configs = GraderConfig.objects.in_bulk({config for _, config, _ in counts})
+    counts = _sums_of_grades(_keys(collections))
+    configs = {config.pk: config for config in _configs(tuple({config for _, config, _ in counts}))}
     by_collection: Stamped = {collection.pk: {} for collection in collections}
     for collection, config, grades in counts:
         by_collection[collection][configs[config]] = grades
     return by_collection
+
+
+@compiled_once
+def _sums_of_grades(collections: Keys) -> Rows:
+    rows = MatrixStamp.objects.filter(topic__collection__in=collections, grades__gt=0).order_by()
+    return rows.values_list("topic__collection", "config").annotate(Sum("grades"))
+
+
+@compiled_once
+def _configs(keys: Keys) -> QuerySet[GraderConfig]:
+    return GraderConfig.objects.filter(pk__in=keys)
 
 
 @dataclass(slots=True)
@@ -213,41 +234,80 @@ def _add(
         for collection, count in _uncounted(grades.for_topics([topic for topic, _ in topics]), pools):
             progress[collection].graded -= count
         return
-    active = Item.including_secret.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
-    has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
-    begun = dict(active.filter(has_grade).order_by().values_list("bank", "bank__collection").distinct())
-    counted = active.filter(Q(bank__in=list(begun)) | ~Q(bank__collection__in=set(begun.values())))
-    worded = counted.exclude(revision__text="").order_by()
-    if config.purpose == Purpose.VERIFY:
-        worded = worded.with_answer_key()
-    by_topic = worded.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
-    for collection, topic, count in by_topic:
+    of = (_keys(sharing), tuple(str(kind) for kind in kinds_of(config)))
+    begun = dict(_begun(*of, config.pk))
+    worded = _worded_with_key if config.purpose == Purpose.VERIFY else _worded
+    for collection, topic, count in worded(*of, tuple(begun), tuple(set(begun.values()))):
         progress[collection].cells += count * pools.sizes.get(topic, 0)
-    in_use = active.values("revision")
-    wordings = ItemRevision.including_secret.filter(topic__collection__in=sharing)
-    odd = wordings.annotate(is_used=Q(pk__in=in_use)).filter(Q(is_used=False) | Q(text=""))
-    for collection, (of_used, of_others) in _of_wordings(config, odd, sharing):
+    for collection, (of_used, of_others) in _of_odd_wordings(config, *of):
         progress[collection].cells += of_used
         progress[collection].graded -= of_others
     if not pools.left_out:
         return
+    in_use = _active(*of).values("revision")
     for collection, count in _uncounted(grades.filter(revision__in=in_use), pools):
         progress[collection].graded -= count
-    textless = wordings.filter(text="", pk__in=in_use)
+    textless = ItemRevision.including_secret.filter(text="", pk__in=in_use)
     for collection, count in _uncounted(grades.filter(revision__in=textless.values("pk")), pools):
         progress[collection].cells -= count
 
 
-def _of_wordings(
-    config: GraderConfig, wordings: QuerySet[Any, Any], sharing: list[Collection]
-) -> Iterator[tuple[int, Split]]:
+def _active(collections: Keys, kinds: Kinds) -> ItemQuerySet:
+    items: ItemQuerySet = Item.including_secret.active()
+    return items.filter(kind__in=kinds, bank__collection__in=collections)
+
+
+@compiled_once
+def _begun(collections: Keys, kinds: Kinds, config: int) -> Rows:
+    """Return the banks of which the grader has a grade, with their collections."""
+    has_grade = Exists(Grade.objects.filter(config=config, revision=OuterRef("revision")))
+    active = _active(collections, kinds).filter(has_grade).order_by()
+    return active.values_list("bank", "bank__collection").distinct()
+
+
+def _cells(collections: Keys, kinds: Kinds, begun: Keys, where: Keys) -> ItemQuerySet:
+    """Return the items with text of the banks that count: those begun, and all where none is begun."""
+    counted = Q(bank__in=begun) | ~Q(bank__collection__in=where)
+    return _active(collections, kinds).filter(counted).exclude(revision__text="").order_by()
+
+
+@compiled_once
+def _worded(collections: Keys, kinds: Kinds, begun: Keys, where: Keys) -> Rows:
+    return _by_topic(_cells(collections, kinds, begun, where))
+
+
+@compiled_once
+def _worded_with_key(collections: Keys, kinds: Kinds, begun: Keys, where: Keys) -> Rows:
+    return _by_topic(_cells(collections, kinds, begun, where).with_answer_key())
+
+
+def _by_topic(items: ItemQuerySet) -> Rows:
+    """Return the number of wordings by collection and topic."""
+    return items.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
+
+
+@compiled_once
+def _odd_wordings(collections: Keys, kinds: Kinds) -> Rows:
+    """Return the wordings that no item uses now, and those without text."""
+    wordings = ItemRevision.including_secret.filter(topic__collection__in=collections)
+    in_use = _active(collections, kinds).values("revision")
+    odd = wordings.annotate(is_used=Q(pk__in=in_use)).filter(Q(is_used=False) | Q(text=""))
+    return odd.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")
+
+
+@compiled_once
+def _numbers(config: int, collections: Keys) -> Rows:
+    """Return the stamps of a grader's grades by topic."""
+    stamps = MatrixStamp.objects.filter(config=config, topic__collection__in=collections, grades__gt=0)
+    return stamps.values_list("topic", "number")
+
+
+def _of_odd_wordings(config: GraderConfig, collections: Keys, kinds: Kinds) -> Iterator[tuple[int, Split]]:
     """Yield (collection, numbers of grades of some of these wordings), to be added up."""
     by_topic: dict[tuple[int, int], dict[int, bool]] = defaultdict(dict)
-    places = wordings.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")
-    for collection, topic, pk, is_used in places:
+    for collection, topic, pk, is_used in _odd_wordings(collections, kinds):
         by_topic[collection, topic][pk] = is_used
-    stamps = MatrixStamp.objects.filter(config=config, topic__collection__in=sharing, grades__gt=0)
-    numbers = dict(stamps.values_list("topic", "number"))
+    numbers = dict(_numbers(config.pk, collections))
     keys = {
         (collection, topic): (config.pk, numbers[topic], tuple(used.items()))
         for (collection, topic), used in by_topic.items()
@@ -280,18 +340,22 @@ def _uncounted(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, in
 
 
 def _pools(collections: list[Collection]) -> _Pools:
-    rows: QuerySet[Pooled] = Pooled.objects.filter(topic__collection__in=collections).order_by()
-    pools = _Pools(dict(rows.values_list("topic").annotate(Count("pk"))), {})
-    waiting = Run.objects.not_accepted().filter(collection__in=collections).order_by()
-    of_waiting = set(waiting.values_list("collection", flat=True))
-    for collection in (collection for collection in collections if collection.pk in of_waiting):
+    keys = _keys(collections)
+    pools, waiting = _Pools(dict(_pool_sizes(keys)), {}), _runs_that_wait(keys)
+    for collection in (collection for collection in collections if collection.pk in waiting):
         for topic in collection_pool(collection).topics:
             counted = set(topic.passage_pks)
             if len(counted) < pools.sizes.get(topic.topic_id, 0):
-                pooled = rows.filter(topic=topic.topic_id).values_list("passage", flat=True)
+                pooled = Pooled.objects.filter(topic=topic.topic_id).values_list("passage", flat=True)
                 pools.left_out[topic.topic_id] = [pk for pk in pooled if pk not in counted]
                 pools.sizes[topic.topic_id] = len(counted)
     return pools
+
+
+@compiled_once
+def _pool_sizes(collections: Keys) -> Rows:
+    rows = Pooled.objects.filter(topic__collection__in=collections).order_by()
+    return rows.values_list("topic").annotate(Count("pk"))
 
 
 @require_safe

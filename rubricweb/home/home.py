@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -21,6 +22,7 @@ from rubricweb.accounts.invitations import invitations_for
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
@@ -99,7 +101,7 @@ def _counting_ratings() -> QuerySet[HumanGrade]:
 def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklist]:
     """Return those of the collections that the reader organizes, in the order of `cards`."""
     organized = [card for card in cards if card.role.includes(roles.TO_ORGANIZE)]
-    covered = _topics_with_items(card.collection for card in organized)
+    covered = dict(_topics_with_items(tuple(card.collection.pk for card in organized)))
     return [_checklist(card, work, covered.get(card.collection.pk, 0)) for card in organized]
 
 
@@ -152,13 +154,14 @@ def checklist_of(collection: Collection) -> Checklist:
     """Return the one of a collection, for its organizers."""
     (card,) = cards_of([collection], {})
     work = open_work(None, [collection], [collection])
-    return _checklist(card, work, _topics_with_items([collection]).get(collection.pk, 0))
+    return _checklist(card, work, dict(_topics_with_items((collection.pk,))).get(collection.pk, 0))
 
 
-def _topics_with_items(collections: Iterable[Collection]) -> dict[int, int]:
+@compiled_once
+def _topics_with_items(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
     """Return, by collection, how many of its topics have an item in some bank."""
-    items = Item.including_secret.active().filter(bank__collection__in=list(collections)).order_by()
-    return dict(items.values_list("bank__collection").annotate(Count("topic", distinct=True)))
+    items = Item.including_secret.active().filter(bank__collection__in=collections).order_by()
+    return items.values_list("bank__collection").annotate(Count("topic", distinct=True))
 
 
 def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
