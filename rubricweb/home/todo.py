@@ -20,6 +20,7 @@ from rubricweb.campaigns.conflicts import ConflictQuery
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
+from rubricweb.core.compiled import compiled_once, counted_by
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
 from rubricweb.grades.human_models import HumanGrade
@@ -129,29 +130,34 @@ def _holding(held: Mapping[Collection, roles.Role], needed: roles.Role) -> list[
     return [collection for collection, role in held.items() if role.includes(needed)]
 
 
+_submitted_runs = counted_by("collection", Run.objects.filter(state=Run.State.SUBMITTED, is_made_here=False))
+_late_files = counted_by("call__collection", Submission.objects.filter(outcome=Submission.Outcome.LATE))
+_jobs_on_hold = counted_by("collection", GradingJob.objects.filter(state=GradingJob.State.PAUSED))
+_disabled_endpoints = counted_by("collection", Endpoint.objects.filter(state=Endpoint.State.DISABLED))
+
+
 def _counted(rows: QuerySet[Any], path: str) -> dict[int, int]:
     return dict(rows.order_by().values_list(path).annotate(Count("pk")))
 
 
 def open_work(user: User | None, collections: Iterable[Collection], edited: Sequence[Collection]) -> OpenWork:
     """Count what is open; conflicts only where the user edits banks, and decides them."""
-    here = list(collections)
-    cells = CampaignCell.objects.filter(campaign__collection__in=here, campaign__closed_at=None)
-    submitted = Run.objects.filter(collection__in=here, state=Run.State.SUBMITTED, is_made_here=False)
-    late = Submission.objects.filter(call__collection__in=here, outcome=Submission.Outcome.LATE)
-    turns, left_out = _turns_and_cells(cells)
+    here = tuple(collection.pk for collection in collections)
+    rows = _turns_and_cells(here)
     return OpenWork(
-        turns=turns,
-        left_out=left_out,
+        turns={pk: turns for pk, turns, _ in rows},
+        left_out={pk: cells for pk, _, cells in rows},
         conflicts=Counter(collection for collection, _ in conflict_topics(user, edited)),
         flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
-        submitted=_counted(submitted, "collection"),
-        late=_counted(late, "call__collection"),
+        submitted=_submitted_runs(here),
+        late=_late_files(here),
     )
 
 
-def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dict[int, int]]:
+@compiled_once
+def _turns_and_cells(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
     """Count by collection the turns that are not taken, and the cells, those of several campaigns once."""
+    cells = CampaignCell.objects.filter(campaign__collection__in=collections, campaign__closed_at=None)
     place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
     is_open = Q(turns__state__in=(State.PENDING, State.LEASED))
     counted = (
@@ -159,8 +165,7 @@ def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dic
         .values("campaign__collection")
         .annotate(n_turns=Count("turns", filter=is_open), n_cells=Count(place, distinct=True))
     )
-    rows = list(counted.values_list("campaign__collection", "n_turns", "n_cells"))
-    return {pk: turns for pk, turns, _ in rows}, {pk: cells for pk, _, cells in rows}
+    return counted.values_list("campaign__collection", "n_turns", "n_cells")
 
 
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
@@ -168,6 +173,14 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
 
     Assessors rate it differently, nobody decided, and `user` has not still to rate it.
     """
+    for collection, topic, revision, passage, *_ in _cells_apart(tuple(place.pk for place in collections)):
+        if (revision, passage) not in visibility.without_ratings(collection)[topic].ratings:
+            yield collection, topic
+
+
+@compiled_once
+def _cells_apart(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
+    """Return the cells that people rate differently without a decision, also hidden ones."""
     ratings = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED)
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
     later = ratings.filter(**place, by=OuterRef("by"), number__gt=OuterRef("number"))
@@ -179,9 +192,7 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
     apart = Q(high__gt=F("low") + rule.distance)
     across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
     spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)
-    for collection, topic, revision, passage, *_ in spans.filter(~Exists(decided)):
-        if (revision, passage) not in visibility.without_ratings(collection)[topic].ratings:
-            yield collection, topic
+    return spans.filter(~Exists(decided))
 
 
 def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Turn]:
@@ -258,8 +269,7 @@ def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) 
 
 
 def _paused_jobs(collections: Sequence[Collection]) -> Iterator[WaitingTask]:
-    paused = GradingJob.objects.filter(collection__in=collections, state=GradingJob.State.PAUSED)
-    counts = _counted(paused, "collection")
+    counts = _jobs_on_hold(tuple(collection.pk for collection in collections))
     for collection in collections:
         if count := counts.get(collection.pk, 0):
             address = reverse("grades:jobs", args=[collection.slug])
@@ -281,8 +291,7 @@ def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[
 
 def _webhooks(collections: Sequence[Collection]) -> Iterator[WaitingTask]:
     """Yield webhooks that failed until they were turned off."""
-    disabled = Endpoint.objects.filter(collection__in=collections, state=Endpoint.State.DISABLED)
-    counts = _counted(disabled, "collection")
+    counts = _disabled_endpoints(tuple(collection.pk for collection in collections))
     for collection in collections:
         if count := counts.get(collection.pk, 0):
             address = reverse("webhooks:webhooks", args=[collection.slug])
