@@ -61,7 +61,8 @@ def counted_by(path: str, things: QuerySet[Any]) -> Callable[[tuple[int, ...]], 
 
     @compiled_once
     def rows(keys: tuple[int, ...]) -> QuerySet[Any, Any]:
-        return things.filter(**{f"{path}__in": keys}).order_by().values_list(path).annotate(Count("pk"))
+        some: QuerySet[Any, Any] = things.filter(**{f"{path}__in": keys}).order_by()
+        return some.values_list(path).annotate(Count("pk"))
 
     return lambda keys: dict(rows(keys))
 

@@ -137,8 +137,8 @@ _runs_that_wait = counted_by("collection", Run.objects.not_accepted())
 
 @compiled_once
 def _bank_sizes(collections: Keys) -> Rows:
-    items = Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
-    return items.values_list("bank__collection", "bank__name").annotate(Count("pk"))
+    items: ItemQuerySet = Item.including_secret.active().filter(bank__collection__in=collections)
+    return items.order_by("bank__name").values_list("bank__collection", "bank__name").annotate(Count("pk"))
 
 
 def _keys(collections: Iterable[Collection]) -> Keys:
@@ -289,7 +289,7 @@ def _by_topic(items: ItemQuerySet) -> Rows:
 @compiled_once
 def _odd_wordings(collections: Keys, kinds: Kinds) -> Rows:
     """Return the wordings that no item uses now, and those without text."""
-    wordings = ItemRevision.including_secret.filter(topic__collection__in=collections)
+    wordings: Rows = ItemRevision.including_secret.filter(topic__collection__in=collections)
     in_use = _active(collections, kinds).values("revision")
     odd = wordings.annotate(is_used=Q(pk__in=in_use)).filter(Q(is_used=False) | Q(text=""))
     return odd.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Length
 
 from grading.statistics.calibration import Estimate
@@ -21,6 +21,7 @@ from grading.statistics.mean_intervals import wilson
 from grading.support import Support
 from grading.support.claims import BY_LABELS, RationaleClaim, RationaleOutcome, claims, outcome_of
 from grading.types import FAILED, Outcome, Purpose, text_md5
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp
@@ -179,7 +180,7 @@ def graders_with_rationales(collection: Collection) -> list[GraderConfig]:
     """Return the graders of which some reply may be more than a rating, by name."""
     stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
     configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=GIVING_REASONS)
-    return [config for config in configs if _candidates(collection, config).exists()]
+    return [config for config in configs if _a_candidate(collection.pk, config.pk)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,12 @@ def _by_place(labels: Mapping[Citation, int]) -> dict[tuple[int, str], dict[str,
     return by_place
 
 
-def _candidates(collection: Collection, grader: GraderConfig) -> GradeQuerySet:
+@compiled_once
+def _a_candidate(collection: int, grader: int) -> QuerySet[Grade, int]:
+    return _candidates(collection, grader).values_list("pk", flat=True)[:1]
+
+
+def _candidates(collection: int, grader: int) -> GradeQuerySet:
     """Return the grades whose reply is long enough to be more than a rating, of passages with a text."""
     is_long = Q(reply_block__isnull=False) | Q(chars__gt=LONGEST_IN_ROW)
     rows: GradeQuerySet = Grade.objects.annotate(chars=Length("reply")).filter(
@@ -262,7 +268,7 @@ def _order(collection: Collection, grader: GraderConfig) -> tuple[int, ...]:
     key = collection.pk, grader.pk, hash(tuple(stamps.values_list("number", flat=True)))
     order = _orders.get(key)
     if order is None:
-        rows = _candidates(collection, grader).values_list("pk", "revision__uid", "passage")
+        rows = _candidates(collection.pk, grader.pk).values_list("pk", "revision__uid", "passage")
         doc_ids = dict(Passage.objects.filter(collection=collection).values_list("pk", "doc_id"))
         digests = (
             (text_md5(f"{uid} {doc_ids.get(passage, '')}"), pk) for pk, uid, passage in rows.iterator(10_000)
