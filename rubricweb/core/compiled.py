@@ -61,8 +61,9 @@ def counted_by(path: str, things: QuerySet[Any]) -> Callable[[tuple[int, ...]], 
 
     @compiled_once
     def rows(keys: tuple[int, ...]) -> QuerySet[Any, Any]:
-        some: QuerySet[Any, Any] = things.filter(**{f"{path}__in": keys}).order_by()
-        return some.values_list(path).annotate(Count("pk"))
+        some = things.filter(**{f"{path}__in": keys}).order_by()
+        counts: QuerySet[Any, Any] = some.values_list(path).annotate(Count("pk"))
+        return counts
 
     return lambda keys: dict(rows(keys))
 

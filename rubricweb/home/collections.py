@@ -137,8 +137,9 @@ _runs_that_wait = counted_by("collection", Run.objects.not_accepted())
 
 @compiled_once
 def _bank_sizes(collections: Keys) -> Rows:
-    items: ItemQuerySet = Item.including_secret.active().filter(bank__collection__in=collections)
-    return items.order_by("bank__name").values_list("bank__collection", "bank__name").annotate(Count("pk"))
+    items = Item.including_secret.active().filter(bank__collection__in=collections).order_by("bank__name")
+    sizes: Rows = items.values_list("bank__collection", "bank__name").annotate(Count("pk"))
+    return sizes
 
 
 def _keys(collections: Iterable[Collection]) -> Keys:
@@ -283,16 +284,19 @@ def _worded_with_key(collections: Keys, kinds: Kinds, begun: Keys, where: Keys) 
 
 def _by_topic(items: ItemQuerySet) -> Rows:
     """Return the number of wordings by collection and topic."""
-    return items.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
+    rows = items.values_list("bank__collection", "topic")
+    counts: Rows = rows.annotate(Count("revision", distinct=True))
+    return counts
 
 
 @compiled_once
 def _odd_wordings(collections: Keys, kinds: Kinds) -> Rows:
     """Return the wordings that no item uses now, and those without text."""
-    wordings: Rows = ItemRevision.including_secret.filter(topic__collection__in=collections)
+    wordings = ItemRevision.including_secret.filter(topic__collection__in=collections)
     in_use = _active(collections, kinds).values("revision")
     odd = wordings.annotate(is_used=Q(pk__in=in_use)).filter(Q(is_used=False) | Q(text=""))
-    return odd.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")
+    rows: Rows = odd.order_by("pk").values_list("topic__collection", "topic", "pk", "is_used")
+    return rows
 
 
 @compiled_once

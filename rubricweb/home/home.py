@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.accounts.invitations import invitations_for
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet
+from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
@@ -160,8 +160,10 @@ def checklist_of(collection: Collection) -> Checklist:
 @compiled_once
 def _topics_with_items(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
     """Return, by collection, how many of its topics have an item in some bank."""
-    items: ItemQuerySet = Item.including_secret.active().filter(bank__collection__in=collections)
-    return items.order_by().values_list("bank__collection").annotate(Count("topic", distinct=True))
+    items = Item.including_secret.active().filter(bank__collection__in=collections).order_by()
+    rows = items.values_list("bank__collection")
+    counts: QuerySet[Any, Any] = rows.annotate(Count("topic", distinct=True))
+    return counts
 
 
 def _checklist(card: CollectionCard, work: OpenWork, covered: int) -> Checklist:
