@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from rubricweb.banks.models import ItemRevision
-from rubricweb.core.compiled import compiled_once
+from rubricweb.core.compiled import LONGEST, compiled_once, counted_by
 from rubricweb.core.reader import NoReader, Reader, reading_as
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.human_models import HumanGrade
@@ -47,6 +47,30 @@ def test_it_is_compiled_once(monkeypatch):
     rows = compiled_once(build)
     assert rows(uuid4(), 1) == rows(uuid4(), 2) == []
     assert len(built) == 1
+
+
+def test_tuples_of_keys_are_compiled_by_their_length(collection):
+    one, two = (collection.topics.create(query_id=name, text=name, position=9) for name in ("one", "two"))
+    built = []
+
+    def build(keys: tuple[int, ...], query_id: str) -> QuerySet[Topic]:
+        built.append(keys)
+        return Topic.objects.filter(pk__in=keys, query_id=query_id)
+
+    rows = compiled_once(build)
+    assert rows((one.pk, two.pk), "two") == [two]
+    assert rows((two.pk, one.pk), "one") == [one]
+    assert rows((one.pk,), "one") == [one]
+    assert len(built) == 2
+    assert rows((), "one") == []
+    assert rows((*range(two.pk + 1, two.pk + LONGEST + 1), one.pk), "one") == [one]
+
+
+def test_things_are_counted_by_a_key(collection):
+    counts = counted_by("collection", Topic.objects.filter(text="one"))
+    for name in ("one", "two"):
+        collection.topics.create(query_id=name, text=name, position=9)
+    assert counts((collection.pk,)) == counts((collection.pk, collection.pk + 1)) == {collection.pk: 1}
 
 
 def test_a_uid_is_compared_as_the_database_stores_it(collection, assessor):
