@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import cast
 from uuid import UUID, uuid4
 
 from django import template
@@ -14,13 +13,14 @@ from django.template import Context
 from django.template.defaultfilters import floatformat
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.utils.html import conditional_escape, format_html, json_script
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 from grading.types import CONTRADICTS
 from rubricweb.core.formatting import counted, rating_sign, rating_words
 from rubricweb.core.http import page_address, undo_of
 from rubricweb.core.reader import NoReader, hidden_sentence, reader
+from rubricweb.core.widgets import as_html
 
 TEXTS = {
     "leave": "Leave without saving what you wrote?",
@@ -156,7 +156,7 @@ def last_is_current(trail: str) -> str:
 @register.filter
 def bdi(text: object) -> SafeString:
     """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
-    return SafeString(f"<bdi>{conditional_escape(cast('str', text))}</bdi>" if text not in (None, "") else "")
+    return SafeString(f"<bdi>{as_html(text)}</bdi>" if text not in (None, "") else "")
 
 
 @register.simple_tag(takes_context=True)

@@ -14,6 +14,13 @@ AS_IS = (SafeString, int, float)
 Widget = Mapping[str, Any]  # Any: as Django's `Widget.get_context` has it
 
 
+def as_html(text: Any) -> str:  # Any: also what is lazily a text
+    """Return what Django's `conditional_escape` does, for texts in a fifth of its time."""
+    if isinstance(text, AS_IS):
+        return str(text)
+    return html.escape(text) if type(text) is str else conditional_escape(text)
+
+
 def fill(pattern: str, **parts: str | float) -> SafeString:
     """Return a constant pattern of HTML with its parts, as `format_html` does, in a fifth of its time.
 
@@ -33,7 +40,7 @@ def joined(parts: Iterable[SafeString]) -> SafeString:
 
 def attributes(widget: Widget) -> str:
     return "".join(
-        f" {name}" if value is True else f' {name}="{conditional_escape(value)}"'
+        f" {name}" if value is True else f' {name}="{as_html(value)}"'
         for name, value in widget["attrs"].items()
         if value is not False
     )
@@ -41,24 +48,24 @@ def attributes(widget: Widget) -> str:
 
 def text_input(widget: Widget) -> str:
     value = widget["value"]
-    attribute = "" if value is None else f' value="{conditional_escape(value)}"'
-    name = conditional_escape(widget["name"])
+    attribute = "" if value is None else f' value="{as_html(value)}"'
+    name = as_html(widget["name"])
     return f'<input type="{widget["type"]}" name="{name}"{attribute}{attributes(widget)}>'
 
 
 def text_area(widget: Widget) -> str:
-    name, text = conditional_escape(widget["name"]), conditional_escape(widget["value"] or "")
+    name, text = as_html(widget["name"]), as_html(widget["value"] or "")
     return f'<textarea name="{name}"{attributes(widget)}>\n{text}</textarea>'
 
 
 def select(widget: Widget) -> str:
-    parts = [f'<select name="{conditional_escape(widget["name"])}"{attributes(widget)}>']
+    parts = [f'<select name="{as_html(widget["name"])}"{attributes(widget)}>']
     for group, options, _ in widget["optgroups"]:
         if group:
-            parts.append(f'<optgroup label="{conditional_escape(group)}">')
+            parts.append(f'<optgroup label="{as_html(group)}">')
         parts += [
-            f'<option value="{conditional_escape(option["value"])}"{attributes(option)}>'
-            f"{conditional_escape(option['label'])}</option>"
+            f'<option value="{as_html(option["value"])}"{attributes(option)}>'
+            f"{as_html(option['label'])}</option>"
             for option in options
         ]
         if group:
@@ -69,14 +76,12 @@ def select(widget: Widget) -> str:
 def boxes(widget: Widget) -> str:
     """Return boxes to tick or radio buttons, each in its label, in groups where these have names."""
     whole = "".join(
-        f' {name}="{conditional_escape(widget["attrs"][name])}"'
-        for name in ("id", "class")
-        if widget["attrs"].get(name)
+        f' {name}="{as_html(widget["attrs"][name])}"' for name in ("id", "class") if widget["attrs"].get(name)
     )
     parts = [f"<div{whole}>"]
     for group, options, _ in widget["optgroups"]:
         if group:
-            parts.append(f"<div><label>{conditional_escape(group)}</label>")
+            parts.append(f"<div><label>{as_html(group)}</label>")
         parts += [f"<div>{_labelled(option)}</div>" for option in options]
         if group:
             parts.append("</div>")
@@ -87,8 +92,8 @@ def _labelled(option: Widget) -> str:
     if not option.get("wrap_label"):
         return text_input(option)
     of = option["attrs"].get("id")
-    start = f'<label for="{conditional_escape(of)}">' if of else "<label>"
-    return f"{start}{text_input(option)} {conditional_escape(option['label'])}</label>"
+    start = f'<label for="{as_html(of)}">' if of else "<label>"
+    return f"{start}{text_input(option)} {as_html(option['label'])}</label>"
 
 
 INPUTS = ("text", "number", "hidden", "checkbox", "search", "email", "url", "password", "date")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django import template
-from django.utils.html import escape, format_html
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
 from rubricweb.core.tags import bdi
+from rubricweb.core.widgets import fill
 from rubricweb.leaderboards.board_rows import board_rows, dot_svg
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
@@ -56,7 +57,7 @@ def _cell(table: PrintedTable, place: int, cell: TextCell) -> SafeString:
 
 
 def _linked(text: str, href: str) -> SafeString:
-    return format_html('<a dir="auto" href="{}">{}</a>', href, text) if href else bdi(text)
+    return fill('<a dir="auto" href="{href}">{text}</a>', href=href, text=text) if href else bdi(text)
 
 
 @register.simple_tag
