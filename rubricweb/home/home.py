@@ -98,6 +98,14 @@ def _counting_ratings() -> QuerySet[HumanGrade]:
     return HumanGrade.objects.filter(counting, ~Exists(later), is_withdrawn=False)
 
 
+@compiled_once
+def _cells_rated(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
+    """Count the cells by collection that people rated."""
+    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
+    rated = _counting_ratings().filter(topic__collection__in=collections).order_by()
+    return rated.values_list("topic__collection").annotate(cells=Count(place, distinct=True))
+
+
 def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklist]:
     """Return those of the collections that the reader organizes, in the order of `cards`."""
     organized = [card for card in cards if card.role.includes(roles.TO_ORGANIZE)]
@@ -108,9 +116,7 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklis
 def ways_to_release(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, tuple[ChecklistStep, ...]]:
     """Return the seven stations of each collection that the reader organizes, by its primary key."""
     organized = {card.collection.pk: card for card in cards if card.role.includes(roles.TO_ORGANIZE)}
-    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
-    rated = _counting_ratings().filter(topic__collection__in=organized).order_by()
-    checked = dict(rated.values_list("topic__collection").annotate(cells=Count(place, distinct=True)))
+    checked = dict(_cells_rated(tuple(organized)))
     here = Collection.objects.filter(pk__in=organized)
     rows = here.values_list("pk", "public_boards", "releases")
     published, released = ({row[0] for row in rows if row[at]} for at in (1, 2))

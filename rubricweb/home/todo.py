@@ -195,7 +195,7 @@ def _cells_apart(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
     return spans.filter(~Exists(decided))
 
 
-def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Turn]:
+def turns_to_rate(user: int, collections: Sequence[int]) -> QuerySet[Turn]:
     """Return the turns of open campaigns that the person has or may take; of a cell, perhaps several."""
     named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"))
     is_open_to = ~Exists(named) | Exists(named.filter(user=user))
@@ -203,14 +203,20 @@ def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Tur
     free = (NEW | LAPSED) & Q(campaign__is_standing=False) & ~Exists(had) & is_open_to
     mine = Q(person=user, state__in=(State.PENDING, State.LEASED))
     turns = Turn.objects.filter(mine | free, campaign__closed_at=None, cell__revision__is_secret=False)
-    return turns.filter(campaign__collection__in=list(collections))
+    return turns.filter(campaign__collection__in=collections)
+
+
+@compiled_once
+def _counts_to_rate(user: int, collections: tuple[int, ...]) -> QuerySet[Any, Any]:
+    """Return the campaigns with the person's cells and passages."""
+    place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
+    turns = turns_to_rate(user, collections).order_by().values_list("campaign")
+    return turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
 
 
 def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTask]:
     """Yield the cells that the person may still rate, by campaign, the oldest campaign first."""
-    place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
-    turns = turns_to_rate(user, collections).order_by().values_list("campaign")
-    rows = turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
+    rows = _counts_to_rate(user.pk, tuple(collection.pk for collection in collections))
     counts = {campaign: (cells, passages) for campaign, cells, passages in rows}
     if not counts:
         return

@@ -184,7 +184,7 @@ def _next_up(user: User, row: WorkRow) -> NextUp:
     campaign = row.task.campaign
     if campaign is None:
         return NextUp(row.task, row.name)
-    turns = turns_to_rate(user, [campaign.collection]).filter(campaign=campaign)
+    turns = turns_to_rate(user.pk, [campaign.collection_id]).filter(campaign=campaign)
     mine = Q(person=user, state=Turn.State.SUBMITTED)
     turn = turns.select_related("cell__topic").order_by("order", "pk").first()
     done = campaign.turns.filter(mine).count()

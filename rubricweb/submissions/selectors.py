@@ -111,6 +111,8 @@ def tracks(user: User) -> list[Track]:
         .select_related("collection")
         .order_by("collection__name")
     )
+    if not memberships:
+        return []
     places = {membership.collection_id for membership in memberships}
     by_team: dict[tuple[int, str], list[Submission]] = defaultdict(list)
     for submission in Submission.objects.filter(call__collection__in=places).select_related(*SHOWN):
