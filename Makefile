@@ -24,9 +24,8 @@ SOURCES = $(wildcard grading rubricweb tests bench reproduce packaging manage.py
 HOUSE := tests/test_house.py tests/test_names.py tests/test_docs.py tests/test_addresses.py
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
-PYTEST_ARGS ?= -n 2 --dist worksteal
-# Of Chromium's tests two leave a third of two processors idle: they wait for each other's processes.
-BROWSER_ARGS ?= -n 3 --dist worksteal
+# Two would leave a third of two processors idle: tests wait for the processes that they start.
+PYTEST_ARGS ?= -n 3 --dist worksteal
 
 # Without compiled modules each process that the tests start takes twice as long to do so.
 unexport PYTHONDONTWRITEBYTECODE
@@ -63,7 +62,7 @@ check-fast: setup-test ## format, lint, types, import rules, migrations, and the
 
 check: check-fast ## check-fast, then every other test on SQLite
 	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite --ignore tests/browser $(HOUSE:%=--ignore %)
-	$(BIN)/pytest $(BROWSER_ARGS) --database sqlite tests/browser
+	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/browser
 
 test: check ## check, then on PostgreSQL what depends on the database: in Chromium those that write at once
 	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models or portable)"

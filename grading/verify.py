@@ -64,32 +64,32 @@ def _stem() -> Callable[[str], str]:
     return stem
 
 
-class Verdict(NamedTuple):
+class AnswerCheck(NamedTuple):
     """`matched_key` is the accepted answer that matched, as in the key; None if the answer is wrong."""
 
     correct: bool
     matched_key: str | None
 
 
-_WRONG = Verdict(correct=False, matched_key=None)
+_WRONG = AnswerCheck(correct=False, matched_key=None)
 
 
-def verify(answer: str, keys: Sequence[str], choices: Sequence[str] = ()) -> Verdict:
+def verify(answer: str, keys: Sequence[str], choices: Sequence[str] = ()) -> AnswerCheck:
     """Compare an answer with a key of one or several accepted answers.
 
     "All of the above" in a key also accepts an answer that names every one of the question's other `choices`,
     "none of the above" one that names them all after "none" or "neither".
 
     >>> verify("Rising!", ["falls", "rises"])
-    Verdict(correct=True, matched_key='rises')
+    AnswerCheck(correct=True, matched_key='rises')
     >>> verify("C", ["C"])
-    Verdict(correct=True, matched_key='C')
+    AnswerCheck(correct=True, matched_key='C')
     >>> verify("The water table will be rising.", ["falls", "rises"])
-    Verdict(correct=False, matched_key=None)
+    AnswerCheck(correct=False, matched_key=None)
     """
     for key in keys:
         if _says(answer, key, choices):
-            return Verdict(correct=True, matched_key=key)
+            return AnswerCheck(correct=True, matched_key=key)
     return _WRONG
 
 

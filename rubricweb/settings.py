@@ -108,7 +108,7 @@ KINDS_OF_WORK = [
     "rubricweb.leaderboards.kind.BoardWatches",
     "rubricweb.arena.asking.FreshAnswers",
     "rubricweb.arena.judges.kind.PairVotes",
-    "rubricweb.releases.kind.ReleaseKind",
+    "rubricweb.releases.actions.ReleaseKind",
     "rubricweb.archives.kind.Archives",
     "rubricweb.archives.kind.Deletions",
     "rubricweb.archives.kind.Restorations",
@@ -123,7 +123,7 @@ JOB_LISTINGS = [
     "rubricweb.support.kind.LISTING",
     "rubricweb.arena.asking.LISTING",
     "rubricweb.arena.judges.kind.LISTING",
-    "rubricweb.releases.kind.LISTING",
+    "rubricweb.releases.actions.LISTING",
     "rubricweb.archives.kind.LISTING",
 ]
 """How jobs stand in the list of a collection's jobs."""

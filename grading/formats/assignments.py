@@ -15,7 +15,15 @@ from pathlib import Path
 from grading.errors import BadFormat
 from grading.formats.banks import ragdoll
 from grading.formats.banks.nuggetizer import ASSIGNMENTS_DIALECT, FAILED_WORDS, read_assignments
-from grading.formats.banks.records import BankLine, Dialect, Json, Source, brief, identifier, read_records
+from grading.formats.banks.records import (
+    BankLine,
+    Dialect,
+    Json,
+    RecordPlace,
+    brief,
+    identifier,
+    read_records,
+)
 from grading.formats.graded_records import GradedBy, ImportedGrade
 from grading.formats.json_lines import encode_json
 from grading.formats.reading import write_lines
@@ -142,12 +150,12 @@ def _answers(path: Path) -> Iterator[AssignedAnswer]:
     read = _graded if records and ragdoll.recognises_graded([records[0].value]) else _assigned
     for record in records:
         try:
-            yield read(record.value, Source(record.line, path.name), path)
+            yield read(record.value, RecordPlace(record.line, path.name), path)
         except BadFormat as error:
             raise BadFormat(error.problem, file=path.name, line=record.line) from error
 
 
-def _assigned(raw: Json, source: Source, path: Path) -> AssignedAnswer:
+def _assigned(raw: Json, source: RecordPlace, path: Path) -> AssignedAnswer:
     line = read_assignments(raw, source)
     run_id, text = _answer(raw)
     labels = (_word(nugget, f"nuggets[{place}]") for place, nugget in enumerate(raw["nuggets"]))
@@ -155,7 +163,7 @@ def _assigned(raw: Json, source: Source, path: Path) -> AssignedAnswer:
     return AssignedAnswer(line, run_id, text, ratings, raw, path, _NUGGETS_ALONE)
 
 
-def _graded(raw: Json, source: Source, path: Path) -> AssignedAnswer:
+def _graded(raw: Json, source: RecordPlace, path: Path) -> AssignedAnswer:
     line = ragdoll.read(raw, source)
     run_id, text = _answer(raw)
     labels = (

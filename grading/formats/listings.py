@@ -151,10 +151,6 @@ def _is_verify(sample: Sample) -> bool:
     return is_item and bool(others) and all("\t" not in line or "\t " in line for line in others)
 
 
-def _is_grid(sample: Sample) -> bool:
-    return sample.lines[0].startswith("queryid,") and "query_text=" in sample.lines[0]
-
-
 def _is_support(sample: Sample) -> bool:
     """Return whether it has labels of sentences, named by md5, and of the documents that they cite."""
     first = sample.cells()[0]
@@ -196,7 +192,12 @@ VERIFY, SPURIOUS, UNCOVERED, GRID = _WORKBENCH = tuple(
             lambda sample: sample.lines[0] == _UNCOVERED,
             uncovered_lines,
         ),
-        ("grid", "grid as CSV", _is_grid, grid_lines),
+        (
+            "grid",
+            "grid as CSV",
+            lambda sample: sample.lines[0].startswith("queryid,") and "query_text=" in sample.lines[0],
+            grid_lines,
+        ),
     )
 )
 FORMATS = (*_WORKBENCH, SUPPORT_QRELS)

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats import Content, Format, Sample, record_lines
+from grading.formats import Content, Format, record_lines
 from grading.formats.graded_records import DIRECT_ITEM, GradedBy, GradedLine, GradedPassage, ImportedGrade
 from grading.formats.json_lines import Number, encode_json, in_words, json_object, real, records, whole
 from grading.formats.passages import PassageEntry, read_passages
@@ -211,15 +211,11 @@ def _object(grade: NuggetGrade) -> dict[str, Any]:
     return stated | {name: value for name, value in others.items() if value is not None}
 
 
-def _is_nugget_grades(sample: Sample) -> bool:
-    return {"run_id", "query_id", "nugget_id", "grade"} <= sample.first_object.keys()
-
-
 NUGGET_GRADES = Format(
     "nugget-grades",
     "Nugget grades of AutoJudge",
     Content.GRADES,
-    _is_nugget_grades,
+    lambda sample: {"run_id", "query_id", "nugget_id", "grade"} <= sample.first_object.keys(),
     read_nugget_grades,
     write_nugget_grades,
     is_lossless=True,
@@ -252,7 +248,7 @@ class UmbrelaOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledTopic:
+class LabelledRequest:
     """The labels of one request, as a graded file would have them."""
 
     query_text: str
@@ -264,7 +260,7 @@ def read_umbrela(path: Path) -> Iterator[UmbrelaOutput]:
     return records(path, _DECODER, _output, shape=_REQUEST_SHAPE, numbered=record_lines(path))
 
 
-def read_labels(path: Path, requests: Path) -> Iterator[LabelledTopic]:
+def read_labels(path: Path, requests: Path) -> Iterator[LabelledRequest]:
     """Yield the labels of each request with the ids of its topic and candidates.
 
     Raises `BadFormat` where the two files differ in a query, a passage or the number of candidates.
@@ -279,7 +275,7 @@ def read_labels(path: Path, requests: Path) -> Iterator[LabelledTopic]:
             for output, entry in listed
         ]
         graded = GradedLine(query_id or "", listed[0][0].line, passages)
-        yield LabelledTopic(listed[0][1].query_text, graded)
+        yield LabelledRequest(listed[0][1].query_text, graded)
 
 
 def _output(raw: _OutputJson, line: int) -> UmbrelaOutput:
@@ -320,15 +316,11 @@ def _umbrela_grade(output: UmbrelaOutput, prompt_class: str) -> ImportedGrade:
     return ImportedGrade(DIRECT_ITEM, by, output.label, output.reply, Outcome.NUMERIC)
 
 
-def _is_umbrela(sample: Sample) -> bool:
-    return {"query", "passage", "judgment"} <= sample.first_object.keys()
-
-
 UMBRELA = Format(
     "umbrela-output",
     "Output of UMBRELA",
     Content.LABELS,
-    _is_umbrela,
+    lambda sample: {"query", "passage", "judgment"} <= sample.first_object.keys(),
     read_umbrela,
     None,
     is_lossless=False,

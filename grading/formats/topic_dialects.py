@@ -40,7 +40,7 @@ class TopicEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class TopicDialect:
     """One track's JSON object for a topic."""
 
     name: str
@@ -66,14 +66,14 @@ AUTOJUDGE_KEYS = {
     "attributes": "attributes",
 }
 DIALECTS = (
-    Dialect(
+    TopicDialect(
         "autojudge-requests",
         "AutoJudge requests",
         AUTOJUDGE_KEYS,
         frozenset({"request_id"}),
         "TREC AutoJudge, autojudge-base 1.0.0",
     ),
-    Dialect(
+    TopicDialect(
         "biogen-topics",
         "BioGen topics",
         {
@@ -86,14 +86,14 @@ DIALECTS = (
         frozenset({"topic_id", "question"}),
         "TREC BioGen 2024",
     ),
-    Dialect(
+    TopicDialect(
         "ragtime26-topics",
         "RAGTIME topics",
         {**AUTOJUDGE_KEYS, "query_id": "topic_id"},
         frozenset({"topic_id", "title"}),
         "TREC RAGTIME 2026",
     ),
-    Dialect(
+    TopicDialect(
         "rag25-topics",
         "RAG'25 topics",
         {"query_id": "id", "title": "title", "attributes": "attributes"},
@@ -104,13 +104,13 @@ DIALECTS = (
 """An object is of the first whose keys it has."""
 
 
-def dialect_of(raw: Mapping[str, object]) -> Dialect | None:
+def dialect_of(raw: Mapping[str, object]) -> TopicDialect | None:
     """Return the dialect of a topic's JSON object, by its keys; AutoJudge's also without its id."""
     match = next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
     return DIALECTS[0] if match is None and raw.keys() >= {"title", "problem_statement"} else match
 
 
-def entry_of(raw: Mapping[str, Any], dialect: Dialect, line: int) -> TopicEntry:
+def entry_of(raw: Mapping[str, Any], dialect: TopicDialect, line: int) -> TopicEntry:
     """Return the topic of an object. Raises `BadFormat`, without a place, for a field of another type."""
     fields: dict[str, Any] = {name: _value(raw, name, key) for name, key in dialect.keys.items()}
     query_id = fields["query_id"]
@@ -122,7 +122,7 @@ def entry_of(raw: Mapping[str, Any], dialect: Dialect, line: int) -> TopicEntry:
     return TopicEntry(**fields, foreign=dict(raw), line=line)
 
 
-def object_of(topic: TopicEntry, dialect: Dialect) -> dict[str, object]:
+def object_of(topic: TopicEntry, dialect: TopicDialect) -> dict[str, object]:
     """Return the topic's object: as read where it is of this dialect, with what has changed since."""
     foreign = topic.foreign or {}
     is_own = dialect_of(foreign) is dialect
@@ -136,7 +136,7 @@ def object_of(topic: TopicEntry, dialect: Dialect) -> dict[str, object]:
     return raw
 
 
-def topic_losses(topic: TopicEntry, dialect: Dialect | None) -> list[str]:
+def topic_losses(topic: TopicEntry, dialect: TopicDialect | None) -> list[str]:
     """Name what a file of the dialect cannot say of the topic; None stands for id and text only.
 
     >>> topic_losses(TopicEntry("t1", "bees", narrative="All about bees."), None)

@@ -16,7 +16,7 @@ from grading.formats.json_lines import decode
 from grading.formats.reading import Document, read_document, write_lines
 from grading.formats.topic_dialects import (
     DIALECTS,
-    Dialect,
+    TopicDialect,
     TopicEntry,
     dialect_of,
     entry_of,
@@ -83,7 +83,7 @@ def format_name_of(topic: TopicEntry) -> str:
     return dialect.name if dialect else TOPICS_TSV
 
 
-def _read_dialect(path: Path, *, dialect: Dialect) -> _Rows:
+def _read_dialect(path: Path, *, dialect: TopicDialect) -> _Rows:
     document = read_document(path, shape=_SHAPE)
     rows = []
     for line, raw in _objects(document, dialect):
@@ -94,7 +94,7 @@ def _read_dialect(path: Path, *, dialect: Dialect) -> _Rows:
     return _once(document, rows)
 
 
-def _objects(document: Document, dialect: Dialect) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(document: Document, dialect: TopicDialect) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, object) of JSON lines, or of one document that has a list of objects."""
     number, first = next((number, text) for number, text in document.lines if text.strip())
     listed = _list_in(_value(first)) if number == len(document.lines) else None
@@ -133,7 +133,7 @@ def _topic_objects(sample: Sample) -> list[dict[str, Any]]:
     return [each for each in (listed or sample.documents) if isinstance(each, dict)]
 
 
-def _write_dialect(path: Path, topics: Iterable[TopicEntry], *, dialect: Dialect) -> None:
+def _write_dialect(path: Path, topics: Iterable[TopicEntry], *, dialect: TopicDialect) -> None:
     write_lines(path, (msgspec.json.encode(object_of(topic, dialect)) for topic in topics))
 
 
@@ -188,7 +188,7 @@ def _once(document: Document, rows: _Rows) -> _Rows:
     return rows
 
 
-def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
+def _recognises(dialect: TopicDialect) -> Callable[[Sample], bool]:
     """Return a test for topics of the dialect; annotations name the topic as a topic does, and have spans."""
 
     def is_it(sample: Sample) -> bool:

@@ -219,7 +219,7 @@ class TextModel(Protocol):
     """Anything that completes a chat: (role, text) messages to the answer's text."""
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        """Return the answer without thinking: an `Answer` where a model wrote it.
+        """Return the answer without thinking: a `ReplyText` where a model wrote it.
 
         Raises NoReply where the model gives none, or cannot be asked.
         """

@@ -16,7 +16,7 @@ from grading.graders.completions import chat_template
 from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
-from grading.graders.replies import Answer, ExpectedReply, is_left_open, of_tokens, visible_text
+from grading.graders.replies import ExpectedReply, ReplyText, is_left_open, of_tokens, visible_text
 from grading.prompts.chat import marks_of
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Seq2SeqText(_LoadedText):
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         tokens, _ = self._generated(_plain(self._without_marks(messages)))
-        return Answer.of(of_tokens(self._loaded, tokens, ExpectedReply(self._longest_reply)))
+        return ReplyText.of(of_tokens(self._loaded, tokens, ExpectedReply(self._longest_reply)))
 
 
 class CausalText(_LoadedText):
@@ -187,7 +187,7 @@ class CausalText(_LoadedText):
         )  # a template writes the start mark
         expected = ExpectedReply(self._longest_reply, thinks=self._thinking.is_on)
         is_inside = template is not None and is_left_open(prompt)
-        return Answer.of(of_tokens(self._loaded, tokens[n_prompt:], expected, is_inside=is_inside))
+        return ReplyText.of(of_tokens(self._loaded, tokens[n_prompt:], expected, is_inside=is_inside))
 
 
 class ServerText:
@@ -201,7 +201,7 @@ class ServerText:
         self._client = _client(connection, call)
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        return Answer.of(self._client.ask(messages))
+        return ReplyText.of(self._client.ask(messages))
 
 
 @lru_cache(maxsize=CLIENTS)

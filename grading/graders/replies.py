@@ -222,7 +222,7 @@ class Reply:
     used: TokensUsed = field(default_factory=TokensUsed)
 
 
-class Answer(str):
+class ReplyText(str):
     """The text of a reply, for those who need nothing else of it (`TextModel`).
 
     `raw` is all that the model wrote, which is what was paid for.
@@ -232,7 +232,7 @@ class Answer(str):
     raw: str
 
     @classmethod
-    def of(cls, reply: Reply) -> Answer:
+    def of(cls, reply: Reply) -> ReplyText:
         answer = cls(reply.text)
         answer.raw = reply.raw
         return answer

@@ -277,13 +277,10 @@ def _with_cutoff(name: str, at: str | None, argument: str = "") -> str:
     if REL in spelling.arguments and argument and "=" not in argument.replace("rel=", ""):
         rel = f"({REL}={number if re.fullmatch('[1-9][0-9]{0,3}', number) else USUAL_REL})"
     usual = "0.1" if name == "IPrec" else USUAL_CUTOFF
-    is_cutoff = bool(at) and _is_cutoff(spelling, str(at))
+    is_whole = _is_ours(spelling.cut) and str(at).isdecimal()
+    is_cutoff = bool(at) and (is_whole or _is_ours(f"{spelling.cut}_{at}"))
     cutoff = str(at) if is_cutoff else ("" if spelling.whole and not at else usual)
     return f"{name}{rel}{'@' + cutoff if cutoff and spelling.cut else ''}"
-
-
-def _is_cutoff(spelling: Spelling, at: str) -> bool:
-    return _is_ours(f"{spelling.cut}_{at}") or (_is_ours(spelling.cut) and at.isdecimal())
 
 
 def _offered(text: str) -> str:

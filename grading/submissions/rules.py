@@ -16,7 +16,7 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.reading import lines
-from grading.formats.responses import Dialect, Shape
+from grading.formats.responses import ResponseDialect, Shape
 
 CATEGORIES = {
     "malformed": "a line or a part of it cannot be read",
@@ -177,7 +177,7 @@ class LengthRules(_Table, frozen=True):
 class ResponseRules(_Table, frozen=True):
     """What the track takes as generated answers."""
 
-    dialects: tuple[Dialect, ...]
+    dialects: tuple[ResponseDialect, ...]
     citations: CitationRules
     metadata: MetadataRules = MetadataRules()
     references: ReferenceRules = ReferenceRules()

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.banks.ragtime26 import DIALECT
-from grading.formats.banks.records import BankLine, Source
+from grading.formats.banks.records import BankLine, RecordPlace
 from grading.formats.json_lines import JsonDict, json_object, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, column_count, lines
-from grading.formats.responses import Dialect, Shape, dialect_of, inspect_responses
+from grading.formats.responses import ResponseDialect, Shape, dialect_of, inspect_responses
 from grading.formats.responses.citations import positions_in_text, sentences_key, shape_of
 from grading.submissions.coverage import Coverage, DocumentIds, MetadataCheck, TrackTopic
 from grading.submissions.rules import Findings, NuggetRules, ResponseRules, RetrievalRules, Rules
@@ -129,7 +129,7 @@ def _layout(response: Response, track: ResponseRules) -> Iterator[_Issue]:
             return
 
 
-def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, Shape, object]]:
+def _shapes(response: Response, dialect: ResponseDialect | None) -> Iterator[tuple[int, Shape, object]]:
     """Yield the number of each sentence that cites, with its citations as in the file, and their shape."""
     entries = response.foreign.get(sentences_key(response.foreign))
     for number, entry in enumerate(entries if isinstance(entries, list) else [], start=1):
@@ -137,7 +137,7 @@ def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, 
         if shape := shape_of(cited):
             yield number, shape, cited
     for number, sentence in enumerate(response.sentences, start=1):
-        if dialect is Dialect.BIOGEN24 and sentence.citations:
+        if dialect is ResponseDialect.BIOGEN24 and sentence.citations:
             yield number, Shape.INLINE, None
 
 
@@ -303,12 +303,12 @@ class NuggetCheck:
         """Check all lines. Raises `BadFormat` where the file cannot be read on."""
         for number, text in lines(path):
             try:
-                self._line(json_object(text, shape=_SHAPE), Source(number, path.name))
+                self._line(json_object(text, shape=_SHAPE), RecordPlace(number, path.name))
             except BadFormat as error:
                 self._findings.add("malformed", error.problem, line=number)
         self.coverage.finish()
 
-    def _line(self, raw: JsonDict, source: Source) -> None:
+    def _line(self, raw: JsonDict, source: RecordPlace) -> None:
         """Check one topic. The length of its run id is the rules' affair, not that of the reader."""
         metadata = raw.get("metadata")
         if not isinstance(metadata, dict):

@@ -111,16 +111,16 @@ class ChangePasswordForm(TypedTwice, PasswordChangeForm):
     )
 
 
-class CloseForm(forms.Form):
-    """The person's password, so that nobody closes an account that was left open."""
+class OwnPasswordForm(forms.Form):
+    """The person's password, so that nobody closes, links or locks an account that was left open."""
 
     password = forms.CharField(
         label="Your password",
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
-    def __init__(self, person: User, posted: QueryDict | None = None) -> None:
-        super().__init__(posted, auto_id="close-%s")
+    def __init__(self, person: User, posted: QueryDict | None = None, *, section: str) -> None:
+        super().__init__(posted, auto_id=f"{section}-%s")
         self.person = person
 
     def clean_password(self) -> str:
@@ -156,7 +156,7 @@ def account_page(
         "density": DensityForm(instance=request.user),
         "password": ChangePasswordForm(request.user),
         "keys": KeysForm(keys_of(request.user)),
-        "close": CloseForm(request.user),
+        "close": OwnPasswordForm(request.user, section="close"),
         "why_not_close": actions.why_not_close(request.user),
         "has_sso": settings.SSO.is_on,
     }
@@ -216,7 +216,7 @@ def density(request: HtmxRequest) -> HttpResponse:
 @require_POST
 def close(request: HtmxRequest) -> HttpResponse:
     """Close one's own account."""
-    form = CloseForm(request.user, request.POST)
+    form = OwnPasswordForm(request.user, request.POST, section="close")
     if actions.why_not_close(request.user) or not form.is_valid():
         return account_page(request, refused=form, section="close")
     actions.close_account(request.user, by=request.user)

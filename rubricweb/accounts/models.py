@@ -63,13 +63,13 @@ def maker_still_may(by: str = "by", collection: str = "collection") -> Q:
     return Q(**{by: None}) | (Q(**{f"{by}__is_active": True}) & may)
 
 
-class Invitations(models.QuerySet["Invitation"]):
-    def usable(self) -> Invitations:
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def usable(self) -> InvitationQuerySet:
         """Return the invitations that let somebody in now."""
         is_open = Q(revoked_at=None, uses__lt=F("max_uses"), expires_at__gt=timezone.now())
         return self.filter(is_open & maker_still_may(), collection__is_gone=False)
 
-    def with_usable(self) -> Invitations:
+    def with_usable(self) -> InvitationQuerySet:
         """Annotate each with `is_usable`."""
         return self.annotate(is_usable=Exists(Invitation.objects.usable().filter(pk=OuterRef("pk"))))
 
@@ -96,7 +96,7 @@ class Invitation(models.Model):
     uses = models.PositiveIntegerField(default=0)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
-    objects = Invitations.as_manager()
+    objects = InvitationQuerySet.as_manager()
 
     class Meta:
         ordering = ("-pk",)

@@ -52,7 +52,7 @@ class Citing(Exact):
     citations: list[tuple[str, Number | None]] | None
 
 
-class Counts(Exact):
+class StoredCounts(Exact):
     new: Count
     changed: Count
     unchanged: Count
@@ -162,7 +162,7 @@ class CardLabels(Exact):
     reason: str = ""
 
 
-class Card(Exact):
+class StoredCard(Exact):
     """What `calibration_cards.document_of` writes; older cards lack what may be None."""
 
     sample: CardSample
@@ -179,7 +179,7 @@ class Card(Exact):
     labels: CardLabels | None = None
 
 
-class PoolRule(Exact):
+class StoredPoolRule(Exact):
     depth: Count
     by_type: dict[str, Count]
     runs: list[str]
@@ -280,7 +280,7 @@ def _prompt(value: Any) -> None:
 
 def _pool_rule(value: Any) -> None:
     if value != {}:
-        msgspec.convert(value, PoolRule)
+        msgspec.convert(value, StoredPoolRule)
 
 
 ASKING = "arena.FreshAnswer arena.JudgedPair banks.DraftChunk corpus.AttributeChunk systems.SystemChunk"
@@ -296,7 +296,7 @@ JSON: dict[str, Check] = {
     "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),
     "banks.ItemSource.spans": fits(list[tuple[Count, Count]]),
     "graders.CalibrationCard.items": fits(list[tuple[str, str]]),
-    "graders.CalibrationCard.found": fits(Card),
+    "graders.CalibrationCard.found": fits(StoredCard),
     "campaigns.Campaign.kinds": fits(list[ItemKind]),
     "corpus.Collection.grader_prompts": fits(list[str]),
     "corpus.Collection.grader_options": fits(dict[str, Scalar]),
@@ -320,7 +320,7 @@ JSON: dict[str, Check] = {
     "grades.JobChunk.cells": fits(list[tuple[Key, Key]]),
     "grades.JobPart.revisions": fits(list[Key]),
     "imports.Import.options": _import_options,
-    "imports.Import.counts": fits(dict[str, Counts]),
+    "imports.Import.counts": fits(dict[str, StoredCounts]),
     "imports.Import.before": fits(dict[str, Count]),
     "imports.Import.notes": fits(list[str]),
     "imports.Import.added": _added,

@@ -61,7 +61,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShownAnswer:
     """An answer as it is shown; nothing in it says whose it is."""
 
     side: str
@@ -116,7 +116,7 @@ def paired_topics(answers: Mapping[Place, str]) -> set[int]:
     return {topic for topic, number in runs.items() if number > 1}
 
 
-def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
+def answers_of(battle: Battle) -> tuple[ShownAnswer, ShownAnswer] | None:
     """Return both answers, left first; None if one is not ready yet, or was replaced or removed."""
     if battle.question:
         if not battle.question.is_ready:
@@ -142,7 +142,7 @@ def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
     )
 
 
-def _answer(side: str, response: types.Response, texts: Mapping[str, str]) -> Answer:
+def _answer(side: str, response: types.Response, texts: Mapping[str, str]) -> ShownAnswer:
     numbers: dict[str, int] = {}
     claims = []
     for number, sentence in enumerate(response.sentences, 1):
@@ -154,7 +154,7 @@ def _answer(side: str, response: types.Response, texts: Mapping[str, str]) -> An
     passages = tuple(
         CitedPassage(number, doc_id, texts.get(doc_id, "")) for doc_id, number in numbers.items()
     )
-    return Answer(side, tuple(claims), passages, tuple(response.sentences), response.references)
+    return ShownAnswer(side, tuple(claims), passages, tuple(response.sentences), response.references)
 
 
 def _texts(collection_id: int, *answers: Sequence[Sentence]) -> dict[str, str]:
@@ -165,14 +165,14 @@ def _texts(collection_id: int, *answers: Sequence[Sentence]) -> dict[str, str]:
     return dict(passages.values_list("doc_id", "text"))
 
 
-class Verdict(StrEnum):
+class CountedVerdict(StrEnum):
     """Which of a vote's two verdicts is counted."""
 
     ANSWER = "answer"
     EVIDENCE = "evidence"
 
 
-NOUNS = {Verdict.ANSWER: "answers", Verdict.EVIDENCE: "evidence"}
+NOUNS = {CountedVerdict.ANSWER: "answers", CountedVerdict.EVIDENCE: "evidence"}
 """What the votes are on."""
 
 
@@ -219,7 +219,7 @@ class Counted:
 
 def counted_votes(
     collection: Collection,
-    verdict: Verdict = Verdict.ANSWER,
+    verdict: CountedVerdict = CountedVerdict.ANSWER,
     *,
     with_named: bool = False,
     model: str = "",

@@ -14,13 +14,13 @@ from uuid import UUID, uuid5
 from django.utils import timezone
 
 from grading.formats.battles import WORD_OF, ArenaBattle
-from grading.formats.events import Verdict as VerdictOfFile
+from grading.formats.events import Verdict
 from rubricweb.accounts.models import User
 from rubricweb.arena.actions import EVENT
 from rubricweb.arena.answers import (
     MODEL,
     VOTER_KIND,
-    Verdict,
+    CountedVerdict,
     counted_votes,
     holding_votes,
     named_runs,
@@ -196,7 +196,7 @@ def _moment(value: object) -> datetime | None:
 
 def arena_battles(
     collection: Collection,
-    verdict: Verdict,
+    verdict: CountedVerdict,
     name: Naming,
     *,
     with_named: bool = False,
@@ -210,7 +210,7 @@ def arena_battles(
     counted = (judge.counted if judge else counted_votes(collection, verdict, with_named=with_named)).votes
     names = named_runs(collection, {run for vote in counted for run in vote.pair})
     by_battle = holding_votes(collection)
-    aspect = {"aspect": verdict.value} if verdict is Verdict.EVIDENCE else {}
+    aspect = {"aspect": verdict.value} if verdict is CountedVerdict.EVIDENCE else {}
     for vote in sorted(counted, key=lambda vote: vote.battle_id):
         columns: dict[str, object] = {"question_id": vote.query_id}
         if held := by_battle.get(vote.battle_id):
@@ -219,5 +219,5 @@ def arena_battles(
         else:
             columns |= {"judge": vote.voter, VOTER_KIND: MODEL}
         yield ArenaBattle(
-            names[vote.left], names[vote.right], WORD_OF[VerdictOfFile(vote.verdict)], columns | aspect
+            names[vote.left], names[vote.right], WORD_OF[Verdict(vote.verdict)], columns | aspect
         )

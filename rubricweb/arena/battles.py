@@ -112,7 +112,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class DrawnPair:
     sides: Sides
     drawn: Battle.Drawn
 
@@ -147,7 +147,7 @@ class Numbering:
         return Sides(self.topics[drawn.topic], self.runs[drawn.left], self.runs[drawn.right])
 
 
-def draw(arena: Arena, person: User, number: int) -> Draw:
+def draw(arena: Arena, person: User, number: int) -> DrawnPair:
     """Return the battle of that number: the same for the same seed, names and votes. Raises NothingToDraw."""
     numbering = Numbering.of(arena.collection)
     left = unseen(arena.collection, person, numbering)
@@ -157,13 +157,13 @@ def draw(arena: Arena, person: User, number: int) -> Draw:
     votes = counted_votes(arena.collection).votes
     again = _voted_on(left, votes, numbering) if number % REPEAT_EVERY == 0 else []
     if again:
-        return Draw(numbering.sides(at_random(again, random)), Battle.Drawn.REPEAT)
+        return DrawnPair(numbering.sides(at_random(again, random)), Battle.Drawn.REPEAT)
     if arena.drawing == Arena.Drawing.RANDOM:
-        return Draw(numbering.sides(at_random(left, random)), Battle.Drawn.RANDOM)
+        return DrawnPair(numbering.sides(at_random(left, random)), Battle.Drawn.RANDOM)
     topics = numbering.topic_places()
     by_topic = Counter(topics[vote.topic_id] for vote in votes)
     sides = sharpening(left, least_certain(votes, numbering.run_places()), by_topic, random)
-    return Draw(numbering.sides(sides), Battle.Drawn.SHARPEN)
+    return DrawnPair(numbering.sides(sides), Battle.Drawn.SHARPEN)
 
 
 def unseen(collection: Collection, person: User, numbering: Numbering) -> list[Candidate]:

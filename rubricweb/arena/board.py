@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
-from rubricweb.arena.answers import CountedVote, Verdict, answer_words, as_arrays, counted_votes
+from rubricweb.arena.answers import CountedVerdict, CountedVote, answer_words, as_arrays, counted_votes
 from rubricweb.arena.judges import JudgeVotes
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
@@ -31,7 +31,7 @@ OUTCOMES = (-1, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class BoardRow:
+class VoteBoardRow:
     """A run with its votes."""
 
     run_id: int
@@ -105,8 +105,8 @@ class VoterAgreement:
 
 @dataclass(frozen=True, slots=True)
 class VoteBoard:
-    verdict: Verdict
-    rows: tuple[BoardRow, ...]
+    verdict: CountedVerdict
+    rows: tuple[VoteBoardRow, ...]
     """The strongest first."""
     duels: tuple[tuple[Duel | None, ...], ...]
     """Indexed by row and column of `rows`; None on the diagonal."""
@@ -133,7 +133,7 @@ class VoteBoard:
 
 def vote_board(
     collection: Collection,
-    verdict: Verdict = Verdict.ANSWER,
+    verdict: CountedVerdict = CountedVerdict.ANSWER,
     *,
     with_named: bool = False,
     at_equal_length: bool = False,
@@ -187,7 +187,7 @@ def _with_lengths(
 
 def _rows(
     collection: Collection, votes: tuple[CountedVote, ...], lengths: tuple[float, ...] | None
-) -> tuple[tuple[BoardRow, ...], ByLength | None]:
+) -> tuple[tuple[VoteBoardRow, ...], ByLength | None]:
     """Return the strongest run first, and what length does."""
     voted = {run for vote in votes for run in vote.pair}
     if not voted:
@@ -198,7 +198,7 @@ def _rows(
     names = shown_names(collection.pk, tuple(tags[run] for run in runs))
     outcomes = Counter((run, vote.outcome_of(run)) for vote in votes for run in vote.pair)
     rows = [
-        BoardRow(
+        VoteBoardRow(
             run_id=run,
             run_tag=names[place],
             strength=float(fitted.strength[place]),

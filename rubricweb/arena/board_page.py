@@ -18,7 +18,7 @@ from grading.formats.battles import csv_lines
 from grading.statistics.rank_correlation import Correlation, kendall
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
-from rubricweb.arena.answers import NOUNS, Place, Verdict, counted_votes, paired_topics, stored_answers
+from rubricweb.arena.answers import NOUNS, CountedVerdict, Place, counted_votes, paired_topics, stored_answers
 from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.judges import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import Arena, JudgeJob
@@ -108,7 +108,7 @@ class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
         help_texts = {"is_board_open": "Open it when blind voting is over, because it shows who leads."}
 
 
-class BoardForm(ChipForm, AddressForm):
+class VoteBoardForm(ChipForm, AddressForm):
     """Which votes a board counts."""
 
     in_toolbar: tuple[str, ...] = ("verdict", "voters", "named", "length")
@@ -118,7 +118,7 @@ class BoardForm(ChipForm, AddressForm):
         label="Votes on",
         choices=VERDICTS,
         required=False,
-        initial=Verdict.ANSWER.value,
+        initial=CountedVerdict.ANSWER.value,
     )
     named = forms.BooleanField(
         label="Votes of people who knew the names",
@@ -141,8 +141,8 @@ class BoardForm(ChipForm, AddressForm):
         return votes_of(collection, name, self.chosen) if name else None
 
     @property
-    def chosen(self) -> Verdict:
-        return Verdict(self.value("verdict", Verdict.ANSWER.value))
+    def chosen(self) -> CountedVerdict:
+        return CountedVerdict(self.value("verdict", CountedVerdict.ANSWER.value))
 
     @property
     def at_equal_length(self) -> bool:
@@ -153,16 +153,16 @@ class BoardForm(ChipForm, AddressForm):
         return bool(self.value("named", False))
 
 
-class VotesForm(BoardForm, GraderForm):
+class VotesForm(VoteBoardForm, GraderForm):
     """Which votes a board counts, and the rubric with its grader that is held against them."""
 
-    in_toolbar = (*BoardForm.in_toolbar, "bank", "grader", "min_grade")
+    in_toolbar = (*VoteBoardForm.in_toolbar, "bank", "grader", "min_grade")
 
     bank = forms.ChoiceField(label="Rubric", required=False)
     min_grade = covered_from()
 
     def default_value(self, name: str) -> object:
-        if name in BoardForm.in_toolbar:
+        if name in VoteBoardForm.in_toolbar:
             return super().default_value(name)
         return self.default_min_grade if name == "min_grade" else self.data.get(name)
 
@@ -202,7 +202,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
     """Send the vote board as csv, tsv or json, or its picture as svg."""
-    arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    arena, chosen = access.arena_for_board(request.user, slug), VoteBoardForm(request.GET)
     chosen.offer_judges(arena.collection)
     votes = _board(arena.collection, chosen)
     name = f"{slug}-votes-{votes.verdict}"
@@ -220,7 +220,7 @@ def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
 
     `battles` are the same votes as other arenas have them.
     """
-    arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    arena, chosen = access.arena_for_board(request.user, slug), VoteBoardForm(request.GET)
     chosen.offer_judges(arena.collection)
     judge = chosen.judge(arena.collection)
     may_see = roles.holds(request.user, arena.collection, roles.TO_EDIT_BANK)
@@ -246,7 +246,7 @@ def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
 def keep_board(request: HtmxRequest, slug: str) -> HttpResponse:
     """Keep the vote board of this moment as an official board, which others can be compared with."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = BoardForm(request.POST)
+    form = VoteBoardForm(request.POST)
     form.offer_judges(collection)
     judge = form.judge(collection)
     votes = vote_board(collection, form.chosen, at_equal_length=form.at_equal_length, judge=judge)
@@ -275,7 +275,7 @@ def _has_pairs(collection: Collection) -> bool:
     )
 
 
-def _board(collection: Collection, form: BoardForm) -> VoteBoard:
+def _board(collection: Collection, form: VoteBoardForm) -> VoteBoard:
     return vote_board(
         collection,
         form.chosen,
@@ -289,7 +289,7 @@ def _rubric(collection: Collection, form: VotesForm, judge: JudgeVotes | None) -
     """Hold the chosen bank against the votes; nothing without a bank."""
     banks = selectors.banks(collection)
     if not banks:
-        form.in_toolbar = BoardForm.in_toolbar
+        form.in_toolbar = VoteBoardForm.in_toolbar
         return {}
     bank = form.offer_banks(banks)
     rater = form.offer(raters(bank))

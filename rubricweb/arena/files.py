@@ -12,7 +12,7 @@ from uuid import UUID
 
 from grading.formats import events as vote_files
 from grading.formats.events import Verdict, VoteEvent, event_line, moment
-from grading.formats.responses import Dialect
+from grading.formats.responses import ResponseDialect
 from grading.formats.responses.conversion import converted
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Response
@@ -235,7 +235,7 @@ def _side(side: ShownSide, battle: Battle) -> Json:
     answer, run_tag = side.answer, "-".join(NAME_PARTS.findall(side.run_tag))
     topic_id = battle.query_id or f"question-{battle.question_id}"
     response = Response(run_tag, topic_id, answer.sentences, references=answer.references)
-    line: Json = converted(response, Dialect.RAG24, battle.text)[0]
+    line: Json = converted(response, ResponseDialect.RAG24, battle.text)[0]
     return line
 
 

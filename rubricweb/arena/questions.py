@@ -15,9 +15,7 @@ from grading.types import is_one_word
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.arena import access, asking, selectors
-from rubricweb.arena.battles import DRAWN, ArenaError, offered
-from rubricweb.arena.models import Question
-from rubricweb.arena.pipelines import (
+from rubricweb.arena.asking import (
     MODULES,
     SIDES,
     BadPipeline,
@@ -27,6 +25,8 @@ from rubricweb.arena.pipelines import (
     price_of,
     writers,
 )
+from rubricweb.arena.battles import DRAWN, ArenaError, offered
+from rubricweb.arena.models import Question
 from rubricweb.arena.voting import PAGE, context_of
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import HtmxRequest, form_response

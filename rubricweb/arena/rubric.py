@@ -48,7 +48,7 @@ class AskedItem:
 
 
 @dataclass(frozen=True, eq=False)
-class Coverage:
+class AnswerCoverage:
     """One answer against the items of its topic."""
 
     items: tuple[AskedItem, ...]
@@ -74,7 +74,9 @@ class Coverage:
         return self.covered / len(self.items) if (self.ratings >= 0).any() else None
 
 
-def coverages(bank: Bank, rater: Rater, min_grade: int, places: Iterable[Place]) -> dict[Place, Coverage]:
+def coverages(
+    bank: Bank, rater: Rater, min_grade: int, places: Iterable[Place]
+) -> dict[Place, AnswerCoverage]:
     """Return what each answer covers, by run and topic, without topics that have no items."""
     needed = set(places)
     topics = {topic for _, topic in needed}
@@ -123,14 +125,14 @@ def _coverage(
     items: tuple[AskedItem, ...],
     graded: Mapping[ItemKind, TopicGrades],
     least: NDArray[np.int8],
-) -> Coverage:
+) -> AnswerCoverage:
     ratings = ratings_of(graded, [item.column for item in items], len(topic.doc_ids))
     doc_ids = dict.fromkeys(passage.doc_id for passage in passages)
     rows = [topic.row_of[doc_id] for doc_id in doc_ids if doc_id in topic.row_of]
     own = ratings[rows]
     highest = own.max(axis=0, initial=FAILED) if rows else np.full(len(items), MISSING)
     covering_nothing = (own >= 0).any(axis=1) & ~(own >= least).any(axis=1)
-    return Coverage(
+    return AnswerCoverage(
         items=items,
         ratings=np.asarray(highest, dtype=np.int8),
         min_grades=least,
@@ -156,11 +158,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The rubric prefers one answer to a topic, more people the other one."""
+    """The rubric prefers one answer to a topic, more voters, people or a model, the other one."""
 
     topic: Topic
     rubric: Side
-    people: Side
+    voters: Side
     items: int
     """Items of the topic."""
     ties: int
@@ -176,7 +178,7 @@ class Disagreement:
 
     @property
     def margin(self) -> tuple[int, int]:
-        return self.people.votes - self.rubric.votes, self.rubric.covered - self.people.covered
+        return self.voters.votes - self.rubric.votes, self.rubric.covered - self.voters.covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,7 @@ def places_of(votes: Iterable[CountedVote]) -> set[Place]:
     return {(run, vote.topic_id) for vote in votes for run in vote.pair}
 
 
-def scores_of(covered: Mapping[Place, Coverage]) -> dict[Place, float]:
+def scores_of(covered: Mapping[Place, AnswerCoverage]) -> dict[Place, float]:
     return {place: score for place, coverage in covered.items() if (score := coverage.score) is not None}
 
 
@@ -241,7 +243,7 @@ class _Difference:
     topic_id: int
     rubric: int
     voters: int
-    by_run: Mapping[int, Coverage]
+    by_run: Mapping[int, AnswerCoverage]
     votes: Mapping[int, int]
     """Run -> number of votes for it; 0 for ties."""
     battles: tuple[int, ...]
@@ -253,7 +255,7 @@ class _Difference:
         return self.votes[self.voters] - self.votes[self.rubric], more
 
 
-def _disagreements(votes: list[CountedVote], covered: Mapping[Place, Coverage]) -> list[_Difference]:
+def _disagreements(votes: list[CountedVote], covered: Mapping[Place, AnswerCoverage]) -> list[_Difference]:
     """Return the disagreements by topic and pair of runs, the clearest first."""
     by_pair: dict[tuple[int, tuple[int, int]], list[CountedVote]] = {}
     for vote in votes:
@@ -292,7 +294,7 @@ def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ..
         Disagreement(
             topic=topics[difference.topic_id],
             rubric=_side(difference, difference.rubric, difference.voters, names),
-            people=_side(difference, difference.voters, difference.rubric, names),
+            voters=_side(difference, difference.voters, difference.rubric, names),
             items=len(difference.by_run[difference.rubric].items),
             ties=difference.votes[0],
             reasons=tuple(reasons[battle] for battle in difference.battles if battle in reasons),

@@ -11,10 +11,10 @@ from django.core.paginator import Paginator
 
 from rubricweb.accounts.models import User
 from rubricweb.arena.access import own_battles
-from rubricweb.arena.answers import Answer, answers_of, paired_topics, reason_of, stored_answers
+from rubricweb.arena.answers import ShownAnswer, answers_of, paired_topics, reason_of, stored_answers
+from rubricweb.arena.asking import modules
 from rubricweb.arena.battles import count_unseen
 from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
-from rubricweb.arena.pipelines import modules
 from rubricweb.arena.rubric import AskedItem, coverages
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
@@ -32,7 +32,7 @@ SHOWN, STEPS_A_PAGE = 100, 20
 class ShownSide:
     """One side of a battle; `run_tag`, `run_id` and `modules` are empty while the battle is blind."""
 
-    answer: Answer
+    answer: ShownAnswer
     run_tag: str = ""
     """The run, or the modules of what answered a question."""
     run_id: int | None = None
@@ -119,7 +119,7 @@ def modules_of_runs(collection_id: int, runs: Iterable[int]) -> dict[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemRow:
+class ItemRatings:
     """An item with the highest rating that either side's passages have for it."""
 
     item: AskedItem
@@ -135,7 +135,7 @@ class ItemRow:
 class RubricView:
     """What a rubric sees in the two answers of a battle."""
 
-    rows: tuple[ItemRow, ...]
+    rows: tuple[ItemRatings, ...]
     covered: tuple[int, int]
     missing: int
     uncovered: tuple[tuple[int, ...], tuple[int, ...]]
@@ -148,7 +148,7 @@ class RubricView:
         return "" if left == right else ("left" if left > right else "right")
 
     @property
-    def differing(self) -> tuple[ItemRow, ...]:
+    def differing(self) -> tuple[ItemRatings, ...]:
         return tuple(row for row in self.rows if row.differs)
 
 
@@ -167,7 +167,7 @@ def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> Rub
     covers = np.stack([left.covers, right.covers], axis=1).tolist()
     return RubricView(
         rows=tuple(
-            ItemRow(item, tuple(rated), tuple(covered))
+            ItemRatings(item, tuple(rated), tuple(covered))
             for item, rated, covered in zip(left.items, ratings, covers, strict=True)
         ),
         covered=(left.covered, right.covered),
@@ -199,7 +199,7 @@ def preferences(view: BattleView, rubric: RubricView) -> Preferences:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class VoterProgress:
     """What a person has done here, and what is left."""
 
     votes: int
@@ -210,10 +210,10 @@ class Standing:
     """Battles with the last event of each, the newest first; at most SHOWN_BATTLES."""
 
 
-def standing(collection: Collection, person: User) -> Standing:
+def standing(collection: Collection, person: User) -> VoterProgress:
     battles = own_battles(person, collection)
     latest = battles.select_related("topic", "collection", "question__topic").prefetch_related("votes")
-    return Standing(
+    return VoterProgress(
         votes=Vote.objects.holding(collection).filter(battle__person=person).count(),
         left=count_unseen(collection, person),
         battles=tuple(

@@ -24,7 +24,7 @@ from autojudge_base.nugget_data import NuggetBank, NuggetBanks
 from grading.errors import GradingError, ParseFailure
 from grading.formats.banks import BY_NAME
 from grading.formats.banks.importance import weighed
-from grading.formats.banks.records import BankItem, BankLine, Source
+from grading.formats.banks.records import BankItem, BankLine, RecordPlace
 from grading.formats.nugget_grades import NuggetGrade, write_nugget_grades
 from grading.generation import DraftTask, TextModel, draft, weigh
 from grading.generation.similarity import near_duplicates
@@ -41,7 +41,7 @@ V3 = BY_NAME["v3"]
 
 def items_of(bank: NuggetBank) -> list[WeighedItem]:
     """Return the items of a bank. Sub-nuggets are not graded by themselves. Raises BadFormat."""
-    line = V3.read(bank.model_dump(mode="json", exclude_none=True), Source(0, ""))
+    line = V3.read(bank.model_dump(mode="json", exclude_none=True), RecordPlace(0, ""))
     return [
         WeighedItem(
             Item(item.item_id, item.kind, item.text, item.gold_answers),

@@ -29,7 +29,7 @@ from grading.graders.completions import Message, read
 from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import BACKENDS, build
-from grading.graders.replies import Answer, NoReply
+from grading.graders.replies import NoReply, ReplyText
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Purpose
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class Writer:
     client: ChatClient
 
     def complete(self, messages: Sequence[Message]) -> str:
-        return Answer.of(self.client.ask(messages))
+        return ReplyText.of(self.client.ask(messages))
 
 
 @dataclass(frozen=True, slots=True)

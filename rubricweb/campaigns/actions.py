@@ -18,7 +18,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
-from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried, take_missing
+from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried
 from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import CellChoice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
@@ -242,10 +242,8 @@ def _joined(campaign: Campaign, cells: list[human_ratings.Cell]) -> list[Campaig
 
 @retried
 @transaction.atomic
-def rate(
-    cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "", hold: int = 0
-) -> Turn:
-    """Hand in a rating, and lease further cells until `by` holds `hold`.
+def rate(cell: CampaignCell, *, rating: int, by: User, seen: int, uid: UUID, comment: str = "") -> Turn:
+    """Hand in a rating.
 
     `seen` is the number of `by`'s latest event for the cell. A rating that comes
     after its lease ended, when somebody else has the cell, counts as an additional turn. Sent twice, it is
@@ -272,7 +270,6 @@ def rate(
         turn.rating = rating if turn.rating is None else turn.rating
         turn.comment = comment
         _hand_in(turn, State.SUBMITTED, uid)
-    take_missing(cell.campaign, by, count=hold)
     return turn
 
 

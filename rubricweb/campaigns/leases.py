@@ -65,8 +65,6 @@ def retried(change: Callable[P, Result]) -> Callable[P, Result]:
     return tried
 
 
-@retried
-@transaction.atomic
 def top_up(campaign: Campaign, person: User, *, count: int = HELD) -> None:
     """Renew the person's open turns, and lease new ones as `take_missing` does."""
     renew(campaign, person)
@@ -77,11 +75,17 @@ def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None
     """Lease turns until the person holds `count`, or their `allowance`, or none is left.
 
     Where the campaign goes by passage, the other cells of a passage come with its first one, even beyond
-    `count`. Call it in a transaction that is `retried`; that may hold locks already, so this waits for no
-    other lock.
+    `count`. Call it after the transaction of a rating: the topic's other raters wait for that one's end.
     """
-    holds = count if campaign.is_by_passage and _holds(campaign, person) >= count else 0
-    while campaign.is_open and holds < count and (turn := _candidate(campaign, person)):
+    if campaign.is_open and not (campaign.is_by_passage and _holds(campaign, person) >= count):
+        _take_up_to(count, campaign, person)
+
+
+@retried
+@transaction.atomic
+def _take_up_to(count: int, campaign: Campaign, person: User) -> None:
+    holds = 0
+    while holds < count and (turn := _candidate(campaign, person)):
         most = allowance(turn.left, turn.others)
         holds = turn.holds
         if holds >= min(count, most):
@@ -328,10 +332,11 @@ def _lease_rest(turn: NextTurn, campaign: Campaign, person: User, *, most: int) 
     Only turns that anybody could take, of cells that the person never rated: others come as any next turn.
     """
     by_mode: dict[Turn.Mode, list[int]] = defaultdict(list)
-    cells = campaign.cells.filter(topic=turn.topic_id, passage=turn.passage_id).order_by()
     rated = HumanGrade.objects.filter(by=person, revision=OuterRef("revision"), passage=OuterRef("passage"))
-    free = _takeable(campaign.pk, person.pk, NEW | LAPSED & Q(comment=""))
-    free = free.filter(cell__in=cells.filter(~Exists(rated)).values("pk"))
+    cells = campaign.cells.filter(~Exists(rated), topic=turn.topic_id, passage=turn.passage_id).order_by()
+    unrated = list(cells.values_list("pk", flat=True))
+    # In one query, PostgreSQL looked for them under each free turn where it had not counted the rows yet.
+    free = _takeable(campaign.pk, person.pk, NEW | LAPSED & Q(comment="")).filter(cell__in=unrated)
     free = free.select_for_update(skip_locked=True).order_by("order", "pk")
     first: dict[int, int] = {}
     for pk, cell in free.values_list("pk", "cell_id"):

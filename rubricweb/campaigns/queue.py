@@ -108,10 +108,11 @@ def queue_cell(request: HtmxRequest, slug: str, campaign_id: int, cell_id: int) 
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:
-        turn = actions.rate(cell, by=request.user, hold=leases.HELD, **form.cleaned_data)
+        turn = actions.rate(cell, by=request.user, **form.cleaned_data)
     except RatedMeanwhile:
         looking = selectors.Looking(cell)
         return _queue_page(request, cell.campaign, looking, mine=form.cleaned_data["rating"], status=409)
+    leases.take_missing(cell.campaign, request.user)
     is_first_look = turn.event is not None and turn.event.how == HumanGrade.How.BLIND
     shows_it = request.htmx or is_first_look
     return _show(request, cell.campaign, cell if shows_it else None, rating=turn.event)

@@ -1,9 +1,12 @@
-"""Form fields and templates, filter chips, and uploads with a limit."""
+"""Form fields and templates, filter chips, and uploads with a limit.
+
+Widgets are written in Python, since templates take several times as long.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +19,9 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.forms.models import ModelChoiceIterator
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest, QueryDict
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 
 from rubricweb.core.http import parse_id
-from rubricweb.core.widgets import WRITERS
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -29,8 +31,84 @@ Choices = Iterable[tuple[object, str | Iterable[tuple[object, str]]]]
 """Values with labels, or group labels with their choices."""
 
 
+Widget = Mapping[str, Any]  # Any: as Django's `Widget.get_context` has it
+
 TYPED = {"text", "search"}
 """Types of inputs that take text."""
+
+
+def attributes(widget: Widget) -> str:
+    return "".join(
+        f" {name}" if value is True else f' {name}="{conditional_escape(value)}"'
+        for name, value in widget["attrs"].items()
+        if value is not False
+    )
+
+
+def text_input(widget: Widget) -> str:
+    value = widget["value"]
+    attribute = "" if value is None else f' value="{conditional_escape(value)}"'
+    name = conditional_escape(widget["name"])
+    return f'<input type="{widget["type"]}" name="{name}"{attribute}{attributes(widget)}>'
+
+
+def text_area(widget: Widget) -> str:
+    name, text = conditional_escape(widget["name"]), conditional_escape(widget["value"] or "")
+    return f'<textarea name="{name}"{attributes(widget)}>\n{text}</textarea>'
+
+
+def select(widget: Widget) -> str:
+    parts = [f'<select name="{conditional_escape(widget["name"])}"{attributes(widget)}>']
+    for group, options, _ in widget["optgroups"]:
+        if group:
+            parts.append(f'<optgroup label="{conditional_escape(group)}">')
+        parts += [
+            f'<option value="{conditional_escape(option["value"])}"{attributes(option)}>'
+            f"{conditional_escape(option['label'])}</option>"
+            for option in options
+        ]
+        if group:
+            parts.append("</optgroup>")
+    return "\n".join([*parts, "</select>"])
+
+
+def boxes(widget: Widget) -> str:
+    """Return boxes to tick or radio buttons, each in its label, in groups where these have names."""
+    whole = "".join(
+        f' {name}="{conditional_escape(widget["attrs"][name])}"'
+        for name in ("id", "class")
+        if widget["attrs"].get(name)
+    )
+    parts = [f"<div{whole}>"]
+    for group, options, _ in widget["optgroups"]:
+        if group:
+            parts.append(f"<div><label>{conditional_escape(group)}</label>")
+        parts += [f"<div>{_labelled(option)}</div>" for option in options]
+        if group:
+            parts.append("</div>")
+    return "\n".join([*parts, "</div>"])
+
+
+def _labelled(option: Widget) -> str:
+    if not option.get("wrap_label"):
+        return text_input(option)
+    of = option["attrs"].get("id")
+    start = f'<label for="{conditional_escape(of)}">' if of else "<label>"
+    return f"{start}{text_input(option)} {conditional_escape(option['label'])}</label>"
+
+
+INPUTS = ("text", "number", "hidden", "checkbox", "search", "email", "url", "password", "date")
+WRITERS: Mapping[str, Callable[[Widget], str]] = {
+    f"django/forms/widgets/{name}.html": writer
+    for name, writer in {
+        **dict.fromkeys(INPUTS, text_input),
+        "textarea": text_area,
+        "select": select,
+        "checkbox_select": boxes,
+        "radio": boxes,
+    }.items()
+}
+"""Name of Django's template of a widget -> what writes it here."""
 
 
 class ProjectRenderer(TemplatesSetting):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from typing import Any
 from uuid import UUID, uuid4
 
 from django import template
@@ -13,15 +15,16 @@ from django.template import Context
 from django.template.defaultfilters import floatformat
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.utils.html import format_html, json_script
+from django.utils.html import conditional_escape, format_html, json_script
 from django.utils.safestring import SafeString
 
 from grading.types import CONTRADICTS
 from rubricweb.core.formatting import counted, rating_sign, rating_words
 from rubricweb.core.http import page_address, undo_of
 from rubricweb.core.reader import NoReader, hidden_sentence, reader
-from rubricweb.core.widgets import as_html
 
+AS_IS = (SafeString, int, float)
+"""Parts of HTML that need no escaping."""
 TEXTS = {
     "leave": "Leave without saving what you wrote?",
     "loading": "Loading",
@@ -97,6 +100,30 @@ TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "r
 DASH = "\N{EN DASH}"
 NOTE = "data-hidden-note"
 """Attribute of the element that says how much is hidden from the reader."""
+
+
+def as_html(text: Any) -> str:  # Any: also what is lazily a text
+    """Return what Django's `conditional_escape` does, for texts in a fifth of its time."""
+    if isinstance(text, AS_IS):
+        return str(text)
+    return html.escape(text) if type(text) is str else conditional_escape(text)
+
+
+def fill(pattern: str, **parts: str | float) -> SafeString:
+    """Return a constant pattern of HTML with its parts, as `format_html` does, in a fifth of its time.
+
+    Every text is escaped but those that are safe. Lazy texts are no parts.
+
+    >>> fill("<b>{name}</b>{number}", name="R&D", number=7)
+    '<b>R&amp;D</b>7'
+    """
+    escaped = {name: part if isinstance(part, AS_IS) else html.escape(part) for name, part in parts.items()}
+    return SafeString(pattern.format(**escaped))
+
+
+def joined(parts: Iterable[SafeString]) -> SafeString:
+    """Return parts that are HTML already, one after the other."""
+    return SafeString("".join(parts))
 
 
 @register.simple_tag

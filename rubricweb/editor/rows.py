@@ -16,8 +16,7 @@ from grading.types import ItemKind
 from rubricweb.banks.models import Item
 from rubricweb.banks.selectors import ItemRow
 from rubricweb.core.formatting import counted
-from rubricweb.core.tags import grade_chip, icon, percent
-from rubricweb.core.widgets import fill, joined
+from rubricweb.core.tags import fill, grade_chip, icon, joined, percent
 from rubricweb.editor.figures import FiguredRow, ItemFigures
 
 NOTHING = SafeString("")

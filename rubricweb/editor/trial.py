@@ -190,10 +190,6 @@ def _compared(
     )
 
 
-def _measures() -> list[tuple[str, str]]:
-    return [(measure.name, measure.label) for measure in registry.item_measures()]
-
-
 class WeightTrialForm(forms.Form):
     """`on` names the items that are asked, `solo` the only one; each item has a weight and the version seen.
 
@@ -201,7 +197,9 @@ class WeightTrialForm(forms.Form):
     """
 
     measure = forms.ChoiceField(
-        choices=_measures, required=False, widget=forms.Select({"form": "trial-items"})
+        choices=lambda: [(measure.name, measure.label) for measure in registry.item_measures()],
+        required=False,
+        widget=forms.Select({"form": "trial-items"}),
     )
 
     def __init__(self, address: QueryDict, items: list[Item]) -> None:

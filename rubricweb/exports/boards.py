@@ -23,7 +23,7 @@ from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus import access
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.exports.files import joined
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import Uids, topic_labels
 from rubricweb.leaderboards.board import BoardSpec
@@ -40,7 +40,7 @@ def qrels_name(spec: BoardSpec) -> str:
     has_threshold = measure.mode in (LabelMode.BINARY, LabelMode.COUNT)
     mode = f"{measure.mode}{measure.min_grade if has_threshold else ''}"
     by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
-    source = "" if spec.source is Source.GRADER else str(spec.source)
+    source = "" if spec.source is RatingSource.GRADER else str(spec.source)
     units = "subtopics" if spec.by_subtopic else ""
     definition = str(measure.definition) if measure.is_workbench else ""
     runs = spec.runs.file_name if spec.runs else ""

@@ -20,7 +20,7 @@ from grading import types
 from grading.errors import BadFormat
 from grading.formats import topics as topic_files
 from grading.formats.passages import PassageEntry, passage_lines
-from grading.formats.responses import Dialect, dialect_of, losses, write_responses
+from grading.formats.responses import ResponseDialect, dialect_of, losses, write_responses
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import FORMATS, TOPICS_TSV, format_name_of, write_topics
 from grading.formats.trec import write_run
@@ -125,7 +125,7 @@ class RunExport:
 
     @property
     def file_name(self) -> str:
-        ending = {TREC_RUN: "run", Dialect.BIOGEN24: "json"}.get(self.format_name, "jsonl")
+        ending = {TREC_RUN: "run", ResponseDialect.BIOGEN24: "json"}.get(self.format_name, "jsonl")
         return joined(self.run.collection.slug, self.run.run_tag, self.format_name) + f".{ending}"
 
     def content(self) -> bytes:
@@ -137,7 +137,7 @@ class RunExport:
                 write_run(path, map(convert.ranking, rows))
             else:
                 texts = _topic_texts(self.run)
-                write_responses(path, _responses(self.run), Dialect(self.format_name), texts)
+                write_responses(path, _responses(self.run), ResponseDialect(self.format_name), texts)
             return path.read_bytes()
 
 
@@ -149,7 +149,7 @@ class RunFormatForm(forms.Form):
     def __init__(self, address: object, run: Run) -> None:
         answers = _responses(run)
         super().__init__(address or {"format": _usual_format(answers)})  # type: ignore[arg-type]
-        offered = [(dialect.value, dialect.label) for dialect in Dialect if answers]
+        offered = [(dialect.value, dialect.label) for dialect in ResponseDialect if answers]
         offer_choices(self, "format", [*offered, (TREC_RUN, "TREC run: the ranking")])
 
 
@@ -161,7 +161,7 @@ def run_export(run: Run, format_name: str) -> RunExport:
     answers = _responses(run)
     format_name = format_name or _usual_format(answers)
     if format_name != TREC_RUN:
-        lost, topics = partial(losses, dialect=Dialect(format_name)), _topic_texts(run)
+        lost, topics = partial(losses, dialect=ResponseDialect(format_name)), _topic_texts(run)
         problems = [
             f"{answer.query_id}: {loss}"
             for answer in answers
@@ -226,7 +226,7 @@ def _usual_format(answers: list[types.Response]) -> str:
     if not answers:
         return TREC_RUN
     dialects = Counter(dialect for answer in answers if (dialect := dialect_of(answer.foreign)))
-    return dialects.most_common(1)[0][0].value if dialects else Dialect.RAG25.value
+    return dialects.most_common(1)[0][0].value if dialects else ResponseDialect.RAG25.value
 
 
 class NotSearched(Exception):

@@ -44,7 +44,7 @@ from rubricweb.support.board import (
     score_table,
     scores_of,
 )
-from rubricweb.support.board_page import BoardForm
+from rubricweb.support.board_page import SupportBoardForm
 from rubricweb.support.labels import (
     SupportRater,
     cited,
@@ -64,7 +64,7 @@ FILES = {"scores": "txt", "answers": "jsonl", "qrels": "qrels", "jsonl": "jsonl"
 def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
     """Download scores or labels by the parameters of the board, or all labels made here as JSONL."""
     collection = collection_for(request.user, slug)
-    chosen = BoardForm(request.GET)
+    chosen = SupportBoardForm(request.GET)
     rater, counting = chosen.offer(collection)
     if chosen.problem:
         raise Http404(chosen.problem)

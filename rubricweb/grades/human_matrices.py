@@ -29,7 +29,7 @@ Drawn = tuple[int, int, str]
 """Draw, passage, and uid of the wording."""
 
 
-class Source(StrEnum):
+class RatingSource(StrEnum):
     """The source of a board's ratings."""
 
     GRADER = "grader"
@@ -72,11 +72,11 @@ class CheckedGrades(TopicGrades):
 _cache: StampedCache[Key, HumanGrades] = StampedCache(CACHED_TOPICS)
 
 
-def ratings_by(source: Source, config: GraderConfig, pool: CollectionPool) -> Mapping[int, TopicGrades]:
+def ratings_by(source: RatingSource, config: GraderConfig, pool: CollectionPool) -> Mapping[int, TopicGrades]:
     """Return the ratings of `source` by topic id."""
-    if source is Source.GRADER:
+    if source is RatingSource.GRADER:
         return matrices(config, pool)
-    return human_matrices(pool) if source is Source.HUMANS else corrected(config, pool)
+    return human_matrices(pool) if source is RatingSource.HUMANS else corrected(config, pool)
 
 
 def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGrades]:

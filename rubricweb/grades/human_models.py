@@ -1,11 +1,14 @@
 """Models of human ratings of cells, verdicts on answers, and random draws of cells."""
 
+from __future__ import annotations
+
 import uuid
 from hashlib import blake2b
+from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING
 from rubricweb.banks.models import ItemRevision
@@ -50,6 +53,14 @@ class Draw(models.Model):
         return f"draw {self.pk}: {self.get_design_display()}"
 
 
+class HumanGradeQuerySet(models.QuerySet[Any]):
+    def standing(self) -> HumanGradeQuerySet:
+        """Return each person's latest of these events for a cell, unless it withdraws the rating."""
+        cell = {name: OuterRef(name) for name in ("by", "revision", "passage")}
+        later = self.filter(**cell, number__gt=OuterRef("number"))
+        return self.filter(~Exists(later), is_withdrawn=False)
+
+
 class HumanGrade(models.Model):
     """A person's rating of one wording and one passage. Append-only: the highest number counts.
 
@@ -92,6 +103,8 @@ class HumanGrade(models.Model):
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
     """Id made by the client, so that what is submitted twice is saved once."""
     at = models.DateTimeField(auto_now_add=True)
+
+    objects = HumanGradeQuerySet.as_manager()
 
     class Meta:
         ordering = ("pk",)

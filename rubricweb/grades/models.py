@@ -310,7 +310,7 @@ class Grade(models.Model):
         Topic, on_delete=models.CASCADE, related_name="grades", db_index=False, db_constraint=False
     )
     """The revision's topic, kept here because matrices are read by it."""
-    revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="grades")
+    revision = models.ForeignKey(ItemRevision, models.CASCADE, related_name="grades", db_index=False)
     passage = models.ForeignKey(
         Passage, on_delete=models.CASCADE, related_name="grades", db_index=False, db_constraint=False
     )
@@ -344,7 +344,7 @@ class Grade(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("config", "revision", "passage"), name="grade_unique_per_config"),
+            models.UniqueConstraint(fields=("revision", "config", "passage"), name="grade_unique_per_config"),
             models.CheckConstraint(condition=Q(rating__isnull=True) | IS_RATING, name="rating_within_scale"),
             models.CheckConstraint(
                 condition=~Q(outcome=Outcome.FAILED.value) | Q(rating__isnull=True),

@@ -91,11 +91,9 @@ class Checklist:
 
 def _counting_ratings() -> QuerySet[HumanGrade]:
     """Return each person's latest rating of a cell, of the wordings that rubrics have now."""
-    cell = {"by": OuterRef("by"), "revision": OuterRef("revision"), "passage": OuterRef("passage")}
-    later = HumanGrade.objects.filter(**cell, number__gt=OuterRef("number"))
     active = Item.including_secret.active().filter(revision=OuterRef("revision"))
     counting = Exists(active) | Q(revision__uid=DIRECT_UID)
-    return HumanGrade.objects.filter(counting, ~Exists(later), is_withdrawn=False)
+    return HumanGrade.objects.standing().filter(counting)
 
 
 @compiled_once

@@ -181,12 +181,10 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
 @compiled_once
 def _cells_apart(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
     """Return the cells that people rate differently without a decision, also hidden ones."""
-    ratings = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED)
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
-    later = ratings.filter(**place, by=OuterRef("by"), number__gt=OuterRef("number"))
     decided = Decision.objects.filter(**place, withdrawn_at=None)
-    latest = ratings.filter(~Exists(later), topic__collection__in=collections, is_withdrawn=False)
-    cells = latest.exclude(rating=None).order_by()
+    latest = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED).standing()
+    cells = latest.filter(topic__collection__in=collections).exclude(rating=None).order_by()
     by_cell = cells.values_list("topic__collection", "topic", "revision", "passage")
     rule = ConflictQuery()
     apart = Q(high__gt=F("low") + rule.distance)

@@ -19,7 +19,7 @@ from rubricweb.grades.import_collection import DEFAULT_BANK
 from rubricweb.grades.import_grades import NAME_LIMIT
 from rubricweb.imports import actions, contents, queries, undo
 from rubricweb.imports.models import Import
-from rubricweb.imports.upload import UploadForm, add_and_check, upload_form
+from rubricweb.imports.upload import FilesForm, add_and_check, upload_form
 
 PAGE = "imports/import.html"
 HIGHEST_JUDGMENT = 32_767
@@ -240,7 +240,7 @@ def _context(batch: Import) -> dict[str, object]:
         "batch": queries.batch_of(batch),
         "formats": queries.format_choices(),
         "options": OptionsForm(initial=batch.options),
-        "upload": UploadForm(),
+        "upload": FilesForm(),
         "why_not_undo": undo.why_not(batch) if batch.is_imported and not batch.is_live else "",
         "official": queries.official_of(batch),
     }

@@ -71,7 +71,7 @@ class FilesField(forms.FileField):
         return [super(FilesField, self).clean(file, initial) for file in data or ()]
 
 
-class UploadForm(forms.Form):
+class FilesForm(forms.Form):
     """Files, or text for small things, or both."""
 
     uploads = FilesField(
@@ -130,16 +130,16 @@ def imports(request: HtmxRequest, slug: str) -> HttpResponse:
     return form_response(request, LIST, context, part="imports")
 
 
-def upload_form(request: HtmxRequest) -> UploadForm:
+def upload_form(request: HtmxRequest) -> FilesForm:
     if request.method != "POST":
-        return UploadForm()
-    form = UploadForm(request.POST, request.FILES)
+        return FilesForm()
+    form = FilesForm(request.POST, request.FILES)
     if not request.FILES and not too_large(request) and not request.POST.get("pasted", "").strip():
         form.add_error("uploads", "Choose a file, or paste text.")
     return form
 
 
-def add_and_check(request: HtmxRequest, batch: Import, form: UploadForm) -> None:
+def add_and_check(request: HtmxRequest, batch: Import, form: FilesForm) -> None:
     """Keep what was sent, and have it checked."""
     fields = form.cleaned_data
     actions.add_files(batch, fields["uploads"], text=fields["pasted"], too_large=too_large(request))

@@ -16,7 +16,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import default_min_grade
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import scored_graders
@@ -99,7 +99,7 @@ def spec_of(options: Options, *, cutoff: int = CUTOFF.default) -> BoardSpec:
         kinds,
         lookup.calibrated(config, bank, lookup.check_measure(config, measure)),
         version=lookup.find_version(bank, options["bank_version"]),
-        source=lookup.parse_choice(Source, options["ratings"], "ratings"),
+        source=lookup.parse_choice(RatingSource, options["ratings"], "ratings"),
         by_subtopic=options["by_subtopic"],
         runs=lookup.find_runs(collection, options["task"], options["runs"]),
     )

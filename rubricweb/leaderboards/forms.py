@@ -30,7 +30,7 @@ from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, tasks, token_of
 from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import (
@@ -52,7 +52,8 @@ MODES = (
     (LabelMode.CALIBRATED, "highest rating, calibrated by people"),
 )
 SOURCES = tuple(
-    ("" if source is Source.GRADER else str(source), label) for source, label in provenance.SOURCES.items()
+    ("" if source is RatingSource.GRADER else str(source), label)
+    for source, label in provenance.SOURCES.items()
 )
 DEFINITIONS = (
     ("", "as in the papers"),
@@ -192,7 +193,7 @@ class LabelForm(forms.Form):
         version = self.cleaned_data["version"]
         if version and version.bank != spec.bank:
             raise BoardError("version", f"{version} is no version of the rubric {spec.bank or 'of labels'}")
-        source = Source(self.cleaned_data["source"] or Source.GRADER)
+        source = RatingSource(self.cleaned_data["source"] or RatingSource.GRADER)
         return replace(
             spec,
             version=version,

@@ -1,7 +1,11 @@
-"""Numbers and tables of results as their templates print them."""
+"""Rows of a board, numbers and tables of results as HTML.
+
+Of 100 runs, a template of the rows would take most of the page's time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from django import template
@@ -9,16 +13,143 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
-from rubricweb.core.tags import bdi
-from rubricweb.core.widgets import fill
-from rubricweb.leaderboards.board_rows import board_rows, dot_svg
+from rubricweb.core.formatting import counted
+from rubricweb.core.tags import bdi, fill, percent, score
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
 
 if TYPE_CHECKING:
-    from rubricweb.leaderboards.board_page import Parting
+    from rubricweb.leaderboards.board import BoardRow
+    from rubricweb.leaderboards.board.columns import BoardCell
+    from rubricweb.leaderboards.board_page import BoardLine, Parting
+    from rubricweb.leaderboards.plots import Dot
+
 
 register = template.Library()
+register.filter(signed)
+
+GRADES = {shade: f' data-grade="{shade}"' for shade in range(6)} | {None: ""}
+UNCHANGED = '<span class="muted" aria-hidden="true">·</span>'
+ARROWS = {
+    "up": '▲<span class="visually-hidden">up</span>',
+    "down": '▼<span class="visually-hidden">down</span>',
+    "": "",
+}
+
+
+@register.simple_tag
+def board_rows(
+    lines: Sequence[BoardLine], compare: str, query: str, ticked: Collection[int], judged_at: int
+) -> SafeString:
+    """Return the runs as rows of the board's table.
+
+    At `compare` with `query` a run is looked into. The boxes of `ticked` runs are ticked.
+    """
+    rows = (
+        _row(line, escape(f"{compare}?{query}&a={line.row.run_id}"), line.row.run_id in ticked, judged_at)
+        for line in lines
+    )
+    return mark_safe("\n".join(rows))  # noqa: S308  (escaped here)
+
+
+def _row(line: BoardLine, href: str, is_ticked: bool, judged_at: int) -> str:
+    row, run = line.row, escape(line.row.run_tag)
+    first, *others = map(_number, line.numbers)
+    parts = [
+        f"<tr{_attributes(line)}>{_band(line)}",
+        f'<td class="board-rank"><input type="checkbox" name="tick" value="{row.run_id}"',
+        f' id="tick-{row.run_id}" form="ticked" aria-label="Compare {run}" data-key-action="skip"',
+        f"{' checked' if is_ticked else ''}> {row.interval}</td>",
+        f'<th scope="row" class="board-run"><a href="{href}">{run}</a>',
+        f"<small>{escape(line.origin)} {_notes(row, judged_at)}</small></th>",
+        f'<td class="board-axis">{dot_svg(line.dot, row) if line.dot else ""}</td>',
+        f'<td class="num board-score">{first}</td><td class="board-change">{_change(line)}</td>',
+        *(f'<td class="num">{number}</td>' for number in others),
+    ]
+    if line.topics:
+        link = f'<a href="{href}" aria-label="{run} by topic">{_topic_marks(line)}</a>'
+        parts.append(f'<td class="board-strip">{link}</td>')
+    return "".join([*parts, "</tr>"])
+
+
+def _attributes(line: BoardLine) -> str:
+    band = f' data-band="{"behind" if line.row.is_behind else "not-behind"}"' if line.band else ""
+    moved = f' data-moved="{line.moved}"' if line.moved else ""
+    first = " data-first" if line.row.rank == 1 else ""
+    current = "" if line.row.current is None else " data-current"
+    return f"{band}{moved}{first} data-key-scope{current}"
+
+
+def _band(line: BoardLine) -> str:
+    """Return the cell of the band, at the first of its rows; an empty one where there is none."""
+    if not line.band:
+        return '<td class="board-band"></td>'
+    if not line.band_rows:
+        return ""
+    band = escape(line.band)
+    return f'<td class="board-band" rowspan="{line.band_rows}" title="{band}"><span>{band}</span></td>'
+
+
+def _notes(row: BoardRow, judged_at: int) -> str:
+    """Return what is to be known of the run."""
+    notes = []
+    if row.is_closed_book:
+        notes.append('<span title="It answers without retrieval">closed book</span>')
+    if row.n_answered != row.n_topics:
+        answered = f"{row.n_answered} of {counted(row.n_topics, 'topic')}"
+        notes.append(f'<span title="A topic that the run lacks counts 0">{answered}</span>')
+    if row.judged is not None and row.judged < 1:
+        of = f"Of its first {counted(judged_at, 'passage')}"
+        notes.append(f'<span title="{of}">{percent(row.judged)} graded</span>')
+    if row.current is not None:
+        notes.append(f'<span class="badge" data-tone="live">{percent(row.current)} current</span>')
+    return " ".join(notes)
+
+
+def _number(cell: BoardCell) -> str:
+    if not cell.note:
+        return escape(cell.value)
+    title = f' title="{escape(cell.note_title)}"' if cell.note_title else ""
+    return f'{escape(cell.value)} <span class="board-note"{title}>{escape(cell.note)}</span>'
+
+
+def _change(line: BoardLine) -> str:
+    change, rank = line.change, line.row.rank
+    if not change:
+        return UNCHANGED
+    direction = "up" if change.difference > 0 else "down" if change.difference < 0 else ""
+    was = change.before.rank
+    by = signed(change.difference) if change.difference else f"{was} → {rank}"
+    title = f"rank {was} before, {rank} now"
+    return f'<span data-change="{direction}" title="{title}">{ARROWS[direction]}{by}</span>'
+
+
+def _topic_marks(line: BoardLine) -> str:
+    run = escape(line.row.run_tag)
+    return "".join(
+        f'<i{GRADES[cell.shade]} data-tip="{run} · {escape(cell.label)}"></i>' for cell in line.topics
+    )
+
+
+@register.simple_tag
+def dot_svg(dot: Dot, row: BoardRow | None = None) -> SafeString:
+    """Draw a dot with its interval on the axis of its table; with the run's row it says what it shows."""
+    of = 'role="img"' if row else 'aria-hidden="true"'
+    parts = [f'<svg class="dots" width="100%" height="100%" {of}>']
+    if row:
+        ends = "no interval" if row.low is None else f"95 % interval {score(row.low)} to {score(row.high)}"
+        parts.append(f"<title>{escape(row.run_tag)}: {score(row.score)}, {ends}</title>")
+    parts.append('<use href="#axis-lines" width="100%" height="100%" />')
+    if dot.is_off:
+        parts.append(f'<text x="{dot.at}%" y="50%" dx="-4" dy="4">◀ {dot.value:z.2f}</text></svg>')
+        return mark_safe("".join(parts))  # noqa: S308  (escaped here)
+    if dot.low is not None:
+        parts.append(f'<line class="whisker" x1="{dot.low}%" x2="{dot.high}%" y1="50%" y2="50%" />')
+    if dot.before is not None:
+        parts.append(f'<line class="trace" x1="{dot.before}%" x2="{dot.at}%" y1="50%" y2="50%" />')
+        parts.append(f'<circle class="ghost" cx="{dot.before}%" cy="50%" r="4" />')
+    parts.append(f'<circle class="dot" cx="{dot.at}%" cy="50%" r="4.5" /></svg>')
+    return mark_safe("".join(parts))  # noqa: S308  (escaped here)
 
 
 @register.filter
@@ -37,11 +168,6 @@ def plus(value: float) -> str:
 def unlocalized(value: float) -> str:
     """Return a number of an SVG, whatever the language."""
     return f"{value:g}"
-
-
-register.filter(signed)
-register.simple_tag(board_rows)
-register.simple_tag(dot_svg)
 
 
 def _cell(table: PrintedTable, place: int, cell: TextCell) -> SafeString:

@@ -1,14 +1,15 @@
-"""Start a release, and delete one."""
+"""Start a release, delete one, and the work that writes it."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from django.db import transaction
+from django.template.defaultfilters import filesizeformat
 
 from rubricweb.accounts.models import User
-from rubricweb.core import audit
-from rubricweb.jobs import queue
+from rubricweb.core import audit, events
+from rubricweb.jobs import kinds, leases, listing, queue
 from rubricweb.releases.models import Release
 
 
@@ -28,3 +29,38 @@ def delete_release(release: Release, *, by: User) -> None:
     audit.record("release deleted", release, by=by, detail=f"{release.title}, SHA-256 {release.sha256}")
     transaction.on_commit(partial(release.path.unlink, missing_ok=True))
     release.delete()
+
+
+class ReleaseKind(kinds.TaskKind[Release]):
+    name = "release"
+    model = Release
+    related = ("collection", "by")
+    is_retried = True
+
+    def run(self, lease: leases.Lease[Release]) -> None:
+        from rubricweb.releases import bundle  # boards, figures and formats: for workers only
+
+        bundle.write(lease)
+
+    def need(self, work: Release) -> kinds.Need:
+        return kinds.Need("releases", "a release")
+
+    def label(self, work: Release) -> str:
+        return f"release {work.pk}"
+
+    def changed(self, work: Release) -> None:
+        events.publish_on_commit(work.collection.channel, "progress")
+
+
+LISTING = listing.TaskListing(
+    kind="releases",
+    jobs=lambda key: Release.objects.filter(collection=key).select_related("collection", "by"),
+    name=lambda release: f"Make the release {release.title}".strip(),
+    does=lambda release: "with the runs" if release.has_runs else "",
+    address=Release.get_absolute_url,
+    acts={},
+    is_for_its_starter=False,
+    opens="Release",
+    outcome=lambda release: filesizeformat(release.size) if release.size else "",
+    is_for_organizers=True,
+)

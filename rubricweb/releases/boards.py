@@ -29,7 +29,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.run_slices import find_runs, tasks
 from rubricweb.exports.boards import leaderboard_name, qrels, qrels_name
 from rubricweb.grades.configs import default_min_grade, kinds_of
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -86,17 +86,22 @@ def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
     judged = _judgments(contents.collection)
     if judged:
         yield text_file("qrels/judgments.qrels", "the human judgments", partial(_qrels_lines, judged))
-    for spec, stem in _stems(contents.collection, _qrels_stem):
+    stems = _stems(
+        contents.collection, lambda spec: qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
+    )
+    for spec, stem in stems:
         if spec.runs:  # labels of passages that the qrels of all runs have
             continue
         rated = HumanGrade.objects.filter(topic__collection=contents.collection)
         is_rated = visible_human_grades(rated, contents.collection.pk).exists()
-        for source in list(Source) if is_rated else [Source.GRADER]:
+        for source in list(RatingSource) if is_rated else [RatingSource.GRADER]:
             for mode in LabelMode:
                 variant = _labelled(replace(spec, source=source), mode)
                 labels = list(qrels(variant)) if variant else []
                 if variant and labels:
-                    name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
+                    name = "_".join(
+                        filter(None, (stem, "" if source is RatingSource.GRADER else source, mode))
+                    )
                     about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
                     yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, labels))
 
@@ -113,7 +118,7 @@ def _labelled(spec: BoardSpec, mode: LabelMode) -> BoardSpec | None:
 def boards(contents: Contents) -> list[tuple[str, Board]]:
     """Return the boards with the beginning of their files' names, computed once."""
     if not contents.computed:
-        stems = _stems(contents.collection, _board_stem)
+        stems = _stems(contents.collection, lambda spec: leaderboard_name(spec, "").removesuffix("."))
         contents.computed.extend((stem, board(spec)) for spec, stem in stems)
     return contents.computed
 
@@ -192,14 +197,6 @@ def _judgments(collection: Collection) -> list[Qrel]:
         Qrel(f"{topic}/{facet}" if facet else topic, doc_id, label)
         for _, topic, facet, doc_id, label in ordered
     ]
-
-
-def _qrels_stem(spec: BoardSpec) -> str:
-    return qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
-
-
-def _board_stem(spec: BoardSpec) -> str:
-    return leaderboard_name(spec, "").removesuffix(".")
 
 
 def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator[tuple[BoardSpec, str]]:

@@ -19,7 +19,7 @@ from grading.formats import topics, trec
 from grading.formats.banks import BY_NAME, Loss, losses as bank_losses
 from grading.formats.graded import write_graded
 from grading.formats.reading import write_lines
-from grading.formats.responses import Dialect, dialect_of, losses, write_responses
+from grading.formats.responses import ResponseDialect, dialect_of, losses, write_responses
 from grading.formats.topics import losses as topic_losses
 from grading.prompts.prompt import toml_lines
 from grading.types import Response
@@ -178,7 +178,7 @@ BANK_DIALECTS = ("workbench", "v3")
 ANONYMOUS_LOSS = "what its source says beyond our fields, which may name runs or teams"
 MANY = 10
 """From so many items on, the README counts those that lose the same."""
-RESPONSES = Dialect.RAG25
+RESPONSES = ResponseDialect.RAG25
 """What responses are written in where nothing tells how they came."""
 
 
@@ -313,10 +313,10 @@ def _responses(run: Run, name: str, contents: Contents) -> ReleaseFile:
     return ReleaseFile(f"responses/{name}.jsonl", write, about, lost)
 
 
-def _dialect(responses: list[Response]) -> Dialect:
+def _dialect(responses: list[Response]) -> ResponseDialect:
     """Return the most frequent dialect that has lines; BioGen's has none."""
     dialects = Counter(dialect for response in responses if (dialect := dialect_of(response.foreign)))
-    dialects.pop(Dialect.BIOGEN24, None)
+    dialects.pop(ResponseDialect.BIOGEN24, None)
     return dialects.most_common(1)[0][0] if dialects else RESPONSES
 
 

@@ -22,7 +22,7 @@ from rubricweb.core.formatting import rating_words
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import human_ratings
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.human_ratings import (
     Cell,
@@ -160,10 +160,10 @@ def _hidden(reader: User, item: Item, passage: Passage) -> Hidden:
     return hidden_of_cell(reader, item.topic, item.revision_id, alone_of(passage))
 
 
-def displayed_rating(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:
+def displayed_rating(item: Item, passage: Passage, rater: Rater, source: RatingSource) -> ShownRating | None:
     """Return the grader's rating that a reader of `source` sees."""
     config = rater.by_kind.get(ItemKind(item.kind))
-    if source is Source.HUMANS or config is None:
+    if source is RatingSource.HUMANS or config is None:
         return None
     config = config_on(passage, config)
     grade = Grade.objects.by(config).filter(revision=item.revision_id, passage=passage).first()
@@ -244,9 +244,9 @@ def _respond(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse
     return render(request, template, context, status=STATUS[type(saving.refusal)])
 
 
-def _source(request: HtmxRequest) -> Source:
+def _source(request: HtmxRequest) -> RatingSource:
     source = request.GET.get("source", "")
-    return Source(source) if source in set(Source) else Source.GRADER
+    return RatingSource(source) if source in set(RatingSource) else RatingSource.GRADER
 
 
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:

@@ -15,13 +15,13 @@ from django.contrib import messages
 from django.contrib.auth import login as sign_in
 from django.contrib.auth.decorators import login_not_required
 from django.db import IntegrityError, transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import invitations, passwords
-from rubricweb.accounts.account import CloseForm, account_page, to_section
+from rubricweb.accounts.account import OwnPasswordForm, account_page, to_section
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.core import audit, errors
 from rubricweb.core.http import HtmxRequest
@@ -47,14 +47,6 @@ class SignInRefused(Exception):
     """Whom the provider knows does not get in; the text says why and what to do."""
 
 
-class LinkAccountForm(CloseForm):
-    """The person's password, so that nobody links an account that was left open."""
-
-    def __init__(self, person: User, posted: QueryDict | None = None) -> None:
-        super().__init__(person, posted)
-        self.auto_id = "link-%s"
-
-
 @login_not_required
 @never_cache
 @require_POST
@@ -76,7 +68,7 @@ def start(request: HtmxRequest) -> HttpResponse:
 @require_POST
 def link(request: HtmxRequest) -> HttpResponse:
     """Lead to the provider, to link whom it knows with the account that is signed in."""
-    form = LinkAccountForm(request.user, request.POST)
+    form = OwnPasswordForm(request.user, request.POST, section="link")
     if not form.is_valid():
         return account_page(request, refused=form, section="link")
     return _to_provider(request, "connect", {"person": request.user.pk})
@@ -229,7 +221,7 @@ def sign_in_ways(user: User) -> dict[str, Any]:
     return {
         "organization": settings.SSO.organization,
         "is_linked": linked.exists(),
-        "link": LinkAccountForm(user),
+        "link": OwnPasswordForm(user, section="link"),
         "has_factors": settings.SSO.has_factors,
         "has_factor": has_factor(user),
         "codes_left": len(RecoveryCodes(recovery).get_unused_codes()) if recovery else 0,

@@ -36,7 +36,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from qrcode.image.svg import SvgPathFillImage
 
 from rubricweb.accounts import passwords
-from rubricweb.accounts.account import account_page, to_section
+from rubricweb.accounts.account import OwnPasswordForm, account_page, to_section
 from rubricweb.accounts.models import User
 from rubricweb.core import errors
 from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
@@ -139,22 +139,17 @@ class CodeForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "numeric"}),
     )
 
-    def __init__(self, posted: QueryDict | None = None) -> None:
-        super().__init__(posted, auto_id="factor-%s")
+    def __init__(self, posted: QueryDict | None = None, *, auto_id: str = "factor-%s") -> None:
+        super().__init__(posted, auto_id=auto_id)
 
 
-class SetForm(CodeForm):
-    """The first code of the app, and the password: nobody locks a person out of an account left open."""
-
-    password = forms.CharField(
-        label="Your password",
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
+class SetForm(OwnPasswordForm, CodeForm):
+    """The first code of the app, and the password."""
 
     def __init__(self, person: User, secret: str, posted: QueryDict | None = None) -> None:
-        super().__init__(posted)
+        super().__init__(person, posted, section="factor")
         self.fields["code"].label = "Code that the app shows"
-        self.person, self.secret = person, secret
+        self.secret = secret
         if not person.has_usable_password():
             del self.fields["password"]
 
@@ -163,12 +158,6 @@ class SetForm(CodeForm):
         if not validate_totp_code(self.secret, code):
             raise forms.ValidationError(WRONG)
         return code
-
-    def clean_password(self) -> str:
-        password: str = self.cleaned_data["password"]
-        if not self.person.check_password(password):
-            raise forms.ValidationError("This is not your password.")
-        return password
 
 
 def has_factor(person: User) -> bool:

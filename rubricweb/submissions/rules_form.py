@@ -12,7 +12,7 @@ from django import forms
 from django.http import QueryDict
 
 from grading.errors import BadFormat
-from grading.formats.responses import Dialect, Shape
+from grading.formats.responses import ResponseDialect, Shape
 from grading.submissions import Rules, Severity, rules_as_json, rules_from_json, rules_of, track_names
 from grading.submissions.rules import CATEGORIES
 from rubricweb.submissions.models import Call
@@ -66,7 +66,7 @@ def _some_of(label: str, choices: list[tuple[str, str]]) -> forms.Field:
     return forms.MultipleChoiceField(label=label, choices=choices, widget=forms.CheckboxSelectMultiple)
 
 
-DIALECTS = [(dialect.value, dialect.label) for dialect in Dialect]
+DIALECTS = [(dialect.value, dialect.label) for dialect in ResponseDialect]
 SHAPES = [(shape.value, shape.value) for shape in Shape]
 
 Parameters = Mapping[str, Callable[[], forms.Field]]

@@ -53,7 +53,7 @@ class TeamProgress:
 
     team: str
     runs: tuple[int, ...]
-    people: tuple[str, ...]
+    members: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

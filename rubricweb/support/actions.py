@@ -22,7 +22,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.limits import Limits, begin
 from rubricweb.support import labels, rationales
-from rubricweb.support.labels import Citation, citation_of
+from rubricweb.support.labels import CitationKey, citation_of
 from rubricweb.support.models import (
     SupportChunk,
     SupportEvent,
@@ -66,14 +66,14 @@ def judge_for(collection: Collection, asking: Asking) -> SupportJudge | None:
     ).first()
 
 
-def left_to_ask(collection: Collection, judge: SupportJudge | None, asking: Asking) -> list[Citation]:
+def left_to_ask(collection: Collection, judge: SupportJudge | None, asking: Asking) -> list[CitationKey]:
     """Return what the judge has not labelled of what is asked about, by topic."""
     if asking.sampled:
         return rationales.unlabelled_claims(collection, judge, asking.sampled)
     return labels.missing(collection, judge, asking.rule)
 
 
-def failed_of(job: SupportJob) -> list[Citation]:
+def failed_of(job: SupportJob) -> list[CitationKey]:
     """Return what the job's judge gave a reply without a label to, of what jobs like this one ask about."""
     if sampled := sampled_of(job):
         return rationales.failed_claims(job.collection, job.judge, sampled)
@@ -111,7 +111,7 @@ def retry_failed(before: SupportJob, *, limits: Limits, by: User | None) -> Supp
     return _started(job, failed_of(before), limits, by)
 
 
-def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: User | None) -> SupportJob:
+def _started(job: SupportJob, citations: list[CitationKey], limits: Limits, by: User | None) -> SupportJob:
     collection = job.judge.collection
     by_topic = Counter(citation.topic_id for citation in citations)
     if not by_topic:
@@ -127,7 +127,7 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
 
 @transaction.atomic
 def label_citation(
-    citation: Citation, *, label: Support, by: User, seen: SupportLabel | None = None, uid: str = ""
+    citation: CitationKey, *, label: Support, by: User, seen: SupportLabel | None = None, uid: str = ""
 ) -> SupportEvent:
     """Save the label; `seen` is the model's label that the person was shown, None from scratch.
 
@@ -148,7 +148,7 @@ def take_back(collection: Collection, *, by: User, uid: str = "") -> SupportEven
     """Withdraw the person's latest label that stands; None where none does."""
     if uid and (before := SupportEvent.objects.filter(by=by, uid=uid).first()):
         return before
-    stands: dict[Citation, SupportEvent] = {}
+    stands: dict[CitationKey, SupportEvent] = {}
     for event in SupportEvent.objects.filter(topic__collection=collection, by=by).order_by("pk"):
         stands.pop(citation_of(event), None)
         if event.label is not None:

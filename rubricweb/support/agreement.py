@@ -14,7 +14,7 @@ from grading.support import TRACK_LABELS, Support, is_label
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.support.labels import (
-    Citation,
+    CitationKey,
     CitingAnswer,
     PlacedLabels,
     Rows,
@@ -105,13 +105,13 @@ class Repeated:
 
 def repeated(collection: Collection) -> Repeated:
     """Return how steady imported labels of people are, which were made without knowing of the repetition."""
-    runs: dict[Citation, set[int]] = defaultdict(set)
-    labels: dict[Citation, set[int]] = defaultdict(set)
+    runs: dict[CitationKey, set[int]] = defaultdict(set)
+    labels: dict[CitationKey, set[int]] = defaultdict(set)
     for answer, row in _people_in_files(collection):
         for (md5, doc_ids), given in zip(answer.sentences, row.labels, strict=True):
             for doc_id, label in zip(doc_ids, given, strict=False):
                 if md5 and is_label(label):
-                    citation = Citation(answer.topic_id, md5, doc_id)
+                    citation = CitationKey(answer.topic_id, md5, doc_id)
                     runs[citation].add(answer.run_id)
                     labels[citation].add(label)
     several = [citation for citation, of_runs in runs.items() if len(of_runs) > 1]

@@ -71,7 +71,7 @@ CHOICES = {
 RUN_FIELDS = ("task", "runs")
 
 
-class BoardForm(ChipForm):
+class SupportBoardForm(ChipForm):
     """Whose labels, of which citations, what counts 0, and of which runs."""
 
     in_toolbar = ("rater", "citations", "unjudged", "lacking", "task")
@@ -217,7 +217,7 @@ def choose(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def board_context(request: HtmxRequest, collection: Collection, address: QueryDict) -> dict[str, object]:
     """Return what the page has, whatever is opened on it."""
-    form = BoardForm(address)
+    form = SupportBoardForm(address)
     rater, counting = form.offer(collection)
     runs = board_of(collection, rater, counting)
     chosen = labelling.settings_of(collection)

@@ -36,7 +36,15 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import run_names
 from rubricweb.support.board import CONTRADICTED, NAMES, Counting, Mean, Scores, answered_topics, score_table
 from rubricweb.support.labelling import settings_of
-from rubricweb.support.labels import PEOPLE, Citation, CitingAnswer, SupportRater, cited, imported, labels_by
+from rubricweb.support.labels import (
+    PEOPLE,
+    CitationKey,
+    CitingAnswer,
+    SupportRater,
+    cited,
+    imported,
+    labels_by,
+)
 from rubricweb.support.models import SupportJudge
 
 UNKNOWN_DOUBT = 0.25
@@ -165,7 +173,7 @@ def _mean(estimates_of: LinearEstimates, row: int, n_topics: list[int]) -> Mean:
 
 
 def _weights(
-    answers: list[CitingAnswer], counting: Counting, runs: list[int], citations: list[Citation]
+    answers: list[CitingAnswer], counting: Counting, runs: list[int], citations: list[CitationKey]
 ) -> tuple[dict[str, Floats], dict[str, list[int]]]:
     """Return what a credit of 1 adds to each score, shape (runs, citations), and each run's topics by score.
 
@@ -200,8 +208,8 @@ def _weights(
 
 
 def _credits(
-    citations: list[Citation],
-    labels: dict[Citation, int],
+    citations: list[CitationKey],
+    labels: dict[CitationKey, int],
     credit: Callable[[int], float],
     *,
     unknown: float,

@@ -18,7 +18,7 @@ from rubricweb.corpus.import_passages import ID_LIMIT
 from rubricweb.corpus.import_runs import renamed_note, tag_of
 from rubricweb.corpus.models import Response, Topic
 from rubricweb.grades.import_ratings import NO_AUTHOR, Kinds, WorkOfPeople
-from rubricweb.support.labels import PEOPLE, Citation, imported
+from rubricweb.support.labels import PEOPLE, CitationKey, imported
 from rubricweb.support.models import IMPORTED, LabelledAnswer, SupportEvent, SupportJudge, SupportLabel
 
 TOPIC = "labels of topics that the collection lacks"
@@ -50,8 +50,8 @@ class LabelImporter:
     def read(self, path: Path, labels: Iterable[ModelLabel | PersonLabel]) -> None:
         """Import all labels of a file. Raises BadFormat for one that contradicts another of its model."""
         lacking: dict[str, Counter[str]] = {name: Counter() for name in (TOPIC, SINCE)}
-        of_models: dict[SupportJudge, dict[Citation, ModelLabel]] = defaultdict(dict)
-        of_people: dict[tuple[Citation, str], list[PersonLabel]] = defaultdict(list)
+        of_models: dict[SupportJudge, dict[CitationKey, ModelLabel]] = defaultdict(dict)
+        of_people: dict[tuple[CitationKey, str], list[PersonLabel]] = defaultdict(list)
         for label in labels:
             at = FilePosition(path, label.line)
             topic = self._work.topics.by_query_id.get(label.topic_id)
@@ -60,7 +60,7 @@ class LabelImporter:
             if topic is None:
                 lacking[TOPIC][label.topic_id] += 1
                 continue
-            citation = Citation(topic.pk, label.sentence_md5, label.doc_id)
+            citation = CitationKey(topic.pk, label.sentence_md5, label.doc_id)
             if isinstance(label, PersonLabel):
                 of_people[citation, label.person].append(label)
                 continue
@@ -85,8 +85,8 @@ class LabelImporter:
             self._work.tally.of("support_judges").new += 1
         return self._judges[key]
 
-    def _write(self, judge: SupportJudge, given: dict[Citation, ModelLabel], path: Path) -> None:
-        rows = {Citation(row.topic_id, row.sentence_md5, row.doc_id): row for row in judge.labels.all()}
+    def _write(self, judge: SupportJudge, given: dict[CitationKey, ModelLabel], path: Path) -> None:
+        rows = {CitationKey(row.topic_id, row.sentence_md5, row.doc_id): row for row in judge.labels.all()}
         fresh, changed = [], []
         for citation, label in given.items():
             row = rows.get(citation)
@@ -109,11 +109,11 @@ class LabelImporter:
         counts.unchanged += len(given) - len(fresh) - len(changed)
 
     def _say(
-        self, of_people: dict[tuple[Citation, str], list[PersonLabel]], lacking: dict[str, Counter[str]]
+        self, of_people: dict[tuple[CitationKey, str], list[PersonLabel]], lacking: dict[str, Counter[str]]
     ) -> None:
-        events_of: dict[Citation, list[SupportEvent]] = defaultdict(list)
+        events_of: dict[CitationKey, list[SupportEvent]] = defaultdict(list)
         for row in SupportEvent.objects.filter(topic__collection=self._work.collection).order_by("pk"):
-            events_of[Citation(row.topic_id, row.sentence_md5, row.doc_id)].append(row)
+            events_of[CitationKey(row.topic_id, row.sentence_md5, row.doc_id)].append(row)
         rows: list[tuple[SupportEvent, PersonLabel]] = []
         counts = self._work.tally.of("support_events")
         for (citation, name), labels in of_people.items():

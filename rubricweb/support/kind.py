@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg
 from django.db.models.functions import Length, Now
 from django.utils.functional import lazy
 
@@ -28,7 +28,7 @@ from rubricweb.jobs.limits import (
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.progress import Price, rate_of, seconds_for
 from rubricweb.support.actions import Asking, failed_of, judge_for, left_to_ask, sampled_of, unit_of
-from rubricweb.support.labels import Citation, citation_of, statements_of, texts_of
+from rubricweb.support.labels import CitationKey, citation_of, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
 from rubricweb.support.rationales import texts_of_claims
 from rubricweb.webhooks import actions as webhooks
@@ -109,7 +109,7 @@ class SupportLabels(AskingKind[SupportChunk]):
 class CitationQuestion:
     """What the model is asked about one citation, or claim of a rationale."""
 
-    citation: Citation
+    citation: CitationKey
     statement: str
     passage: str
     failed: SupportLabel | None
@@ -164,7 +164,7 @@ def _keep(
 def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
     """Return what the job has not asked yet in its topic."""
     collection, topic, job = chunk.job.judge.collection, chunk.topic, chunk.job
-    again: dict[Citation, SupportLabel] = {}
+    again: dict[CitationKey, SupportLabel] = {}
     if job.is_retry:
         rows = job.judge.labels.filter(topic=topic, label=None).exclude(job=job)
         again = {citation_of(row): row for row in rows}
@@ -194,11 +194,6 @@ def _model(job: SupportJob) -> LimitedModel:
     return limited_writer(job, judge.collection, writer, longest_reply=job.longest_reply)
 
 
-def _jobs(collection_id: int) -> QuerySet[SupportJob]:
-    rows = SupportJob.objects.filter(judge__collection=collection_id)
-    return rows.select_related("judge__collection", "grader", "by")
-
-
 def _name(job: SupportJob) -> str:
     return f"{'Check rationales' if job.grader_id else 'Label support'} with {job.judge.llm}"
 
@@ -211,7 +206,9 @@ def _does(job: SupportJob) -> str:
 LISTING = Listing(
     kind="support",
     unit=unit_of,
-    jobs=_jobs,
+    jobs=lambda key: SupportJob.objects.filter(judge__collection=key).select_related(
+        "judge__collection", "grader", "by"
+    ),
     name=_name,
     does=_does,
     address=SupportJob.get_absolute_url,

@@ -20,7 +20,7 @@ from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, page_o
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.support import actions
-from rubricweb.support.labels import Citation, Statement, citation_of, cited, statements_of, texts_of
+from rubricweb.support.labels import CitationKey, Statement, citation_of, cited, statements_of, texts_of
 from rubricweb.support.models import SupportEvent, SupportLabel, SupportSettings
 
 CARDS = 6
@@ -40,7 +40,7 @@ class RequestForm(forms.Form):
     uid = forms.RegexField(r"^[0-9a-f]{32}$", required=False)
 
 
-class LabelForm(RequestForm):
+class CitationLabelForm(RequestForm):
     """One decision."""
 
     topic = forms.IntegerField(min_value=1, max_value=MAX_ID)
@@ -57,16 +57,16 @@ class LabelForm(RequestForm):
         offer_choices(self, "label", [(str(label.value), label.name) for label in offered_labels(collection)])
 
     @property
-    def citation(self) -> Citation:
+    def citation(self) -> CitationKey:
         fields = self.cleaned_data
-        return Citation(fields["topic"], fields["sentence"], fields["doc"])
+        return CitationKey(fields["topic"], fields["sentence"], fields["doc"])
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class CitationCard:
     """A sentence, and a passage that it cites."""
 
-    citation: Citation
+    citation: CitationKey
     topic: Topic
     statement: Statement
     passage: Passage
@@ -83,7 +83,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LabellingProgress:
     """How many citations a person has labelled."""
 
     done: int
@@ -105,32 +105,34 @@ def offered_labels(collection: Collection) -> tuple[Support, ...]:
     return tuple(Support) if settings_of(collection).contradicts else TRACK_LABELS
 
 
-def to_label(collection: Collection) -> list[Citation]:
+def to_label(collection: Collection) -> list[CitationKey]:
     """Return what people are asked about, in the order in which they are."""
     chosen = settings_of(collection)
     order = cited(collection).in_random_order(JudgedCitations(chosen.citations))
     return list(order[: chosen.sample])
 
 
-def is_known(collection: Collection, citation: Citation) -> bool:
+def is_known(collection: Collection, citation: CitationKey) -> bool:
     """Return whether people may label it: also what organizers had them asked about before."""
     return citation in cited(collection).in_random_order(JudgedCitations.ALL)
 
 
-def mine(collection: Collection, person: User) -> dict[Citation, SupportEvent]:
+def mine(collection: Collection, person: User) -> dict[CitationKey, SupportEvent]:
     """Return what the person said and did not take back."""
-    latest: dict[Citation, SupportEvent] = {}
+    latest: dict[CitationKey, SupportEvent] = {}
     for event in SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"):
         latest[citation_of(event)] = event
     return {citation: event for citation, event in latest.items() if event.label is not None}
 
 
-def progress(collection: Collection, person: User) -> Progress:
+def progress(collection: Collection, person: User) -> LabellingProgress:
     every, own = to_label(collection), mine(collection, person)
-    return Progress(sum(citation in own for citation in every), len(every))
+    return LabellingProgress(sum(citation in own for citation in every), len(every))
 
 
-def next_cards(collection: Collection, person: User, *, first: Citation | None = None) -> list[Card]:
+def next_cards(
+    collection: Collection, person: User, *, first: CitationKey | None = None
+) -> list[CitationCard]:
     """Return the first citations that the person has not labelled, after `first`, if that is given."""
     own = mine(collection, person)
     left = (citation for citation in to_label(collection) if citation not in own and citation != first)
@@ -139,8 +141,8 @@ def next_cards(collection: Collection, person: User, *, first: Citation | None =
 
 
 def cards(
-    collection: Collection, citations: Sequence[Citation], own: Mapping[Citation, SupportEvent]
-) -> list[Card]:
+    collection: Collection, citations: Sequence[CitationKey], own: Mapping[CitationKey, SupportEvent]
+) -> list[CitationCard]:
     """Return the cards in order. Raises KeyError where no accepted run makes one, or its text is gone."""
     topics = Topic.objects.select_related("collection").in_bulk({citation.topic_id for citation in citations})
     statements_by_topic = {pk: statements_of(topic) for pk, topic in topics.items()}
@@ -151,7 +153,7 @@ def cards(
     }
     judge_id = settings_of(collection).shown_judge_id
     return [
-        Card(
+        CitationCard(
             citation,
             topics[citation.topic_id],
             statements_by_topic[citation.topic_id][citation.sentence_md5],
@@ -168,7 +170,9 @@ def _brought(topic: Topic, doc_id: str) -> Passage:
     return Passage(collection=topic.collection, doc_id=doc_id, text=texts_of(topic, [doc_id])[doc_id])
 
 
-def label_of_judge(collection: Collection, citation: Citation, judge_id: int | None) -> SupportLabel | None:
+def label_of_judge(
+    collection: Collection, citation: CitationKey, judge_id: int | None
+) -> SupportLabel | None:
     """Return the judge's label; None without such a judge, or where its reply named no label."""
     labels = SupportLabel.objects.select_related("judge").filter(label__isnull=False)
     return labels.filter(judge=judge_id, judge__collection=collection, **citation._asdict()).first()
@@ -197,7 +201,7 @@ def take_back(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _save(request: HtmxRequest, collection: Collection) -> None:
     """Save the label. Raises Http404 for a citation that nobody is to label."""
-    form = LabelForm(request.POST)
+    form = CitationLabelForm(request.POST)
     form.offer(collection)
     if not form.is_valid() or not is_known(collection, form.citation):
         raise Http404("No such citation.")
@@ -208,13 +212,13 @@ def _save(request: HtmxRequest, collection: Collection) -> None:
     )
 
 
-def _answer(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> HttpResponse:
+def _answer(request: HtmxRequest, collection: Collection, first: CitationKey | None = None) -> HttpResponse:
     context = _context(request, collection, first)
     to = reverse("support:label", args=[collection.slug])
     return after_post(request, f"{PAGE}#labelling", context, to=to)
 
 
-def _context(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> Context:
+def _context(request: HtmxRequest, collection: Collection, first: CitationKey | None = None) -> Context:
     keys = {row.action.name: row.sign for row in keys_of(request.user)}
     meanings = MEANINGS_OF_FOUR if settings_of(collection).contradicts else MEANINGS
     choices = [

@@ -36,7 +36,7 @@ PEOPLE = "people"
 KEY = ("topic_id", "sentence_md5", "doc_id")
 
 
-class Citation(NamedTuple):
+class CitationKey(NamedTuple):
     """What one label is about."""
 
     topic_id: int
@@ -65,10 +65,10 @@ class CitingAnswer:
     sentences: tuple[tuple[str, tuple[str, ...]], ...]
     """The md5 of each sentence, empty where it has no text, and the doc ids that it cites, in their order."""
 
-    def citations(self, rule: JudgedCitations) -> list[list[Citation]]:
+    def citations(self, rule: JudgedCitations) -> list[list[CitationKey]]:
         """Return the judged citations of each sentence."""
         return [
-            [Citation(self.topic_id, md5, doc_id) for doc_id in rule.of(doc_ids)]
+            [CitationKey(self.topic_id, md5, doc_id) for doc_id in rule.of(doc_ids)]
             for md5, doc_ids in self.sentences
         ]
 
@@ -83,21 +83,23 @@ class Cited:
     """How many those are, by run."""
     readable: frozenset[tuple[int, str]]
     """(topic, doc id) of what is cited and has a text."""
-    _orders: dict[JudgedCitations, tuple[Citation, ...]] = field(default_factory=dict, init=False, repr=False)
+    _orders: dict[JudgedCitations, tuple[CitationKey, ...]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     """What `in_random_order` returned."""
 
-    def citations(self, rule: JudgedCitations) -> tuple[Citation, ...]:
+    def citations(self, rule: JudgedCitations) -> tuple[CitationKey, ...]:
         """Return each judged citation once, whether or not it has a text, in the order of the topics.
 
         Within a topic they are ordered by the digest of the sentence, which says nothing of runs.
         """
-        by_topic: dict[int, set[Citation]] = {}
+        by_topic: dict[int, set[CitationKey]] = {}
         for answer in self.answers:
             of_topic = by_topic.setdefault(answer.topic_id, set())
             of_topic.update(citation for sentence in answer.citations(rule) for citation in sentence)
         return tuple(citation for of_topic in by_topic.values() for citation in sorted(of_topic))
 
-    def readable_citations(self, rule: JudgedCitations) -> list[Citation]:
+    def readable_citations(self, rule: JudgedCitations) -> list[CitationKey]:
         """Return the citations whose sentence and passage have a text, so that somebody can judge them."""
         return [
             citation
@@ -105,7 +107,7 @@ class Cited:
             if citation.sentence_md5 and (citation.topic_id, citation.doc_id) in self.readable
         ]
 
-    def in_random_order(self, rule: JudgedCitations) -> tuple[Citation, ...]:
+    def in_random_order(self, rule: JudgedCitations) -> tuple[CitationKey, ...]:
         """Return readable citations over all topics, in one random order that says nothing of them.
 
         Any first part of it is a simple random sample. It is the same in every copy of a collection.
@@ -193,7 +195,7 @@ def _read(collection: Collection) -> Cited:
     return Cited(tuple(answers), unsaid, readable)
 
 
-Standing = Mapping[Citation, Mapping[int, SupportEvent]]
+Standing = Mapping[CitationKey, Mapping[int, SupportEvent]]
 """(citation, person) -> the event that counts."""
 
 
@@ -242,7 +244,7 @@ def imported(collection: Collection) -> QuerySet[LabelledAnswer]:
 class PlacedLabels:
     """What one rater says of the citations of each answer."""
 
-    by_citation: Mapping[Citation, int]
+    by_citation: Mapping[CitationKey, int]
     """Labels made here."""
     by_response: Mapping[int, Rows]
     """Labels of files; those of an answer are all that counts for it."""
@@ -265,7 +267,7 @@ class PlacedLabels:
         if rows is not None:
             return rows
         return [
-            [self.by_citation.get(Citation(answer.topic_id, md5, doc_id), MISSING) for doc_id in doc_ids]
+            [self.by_citation.get(CitationKey(answer.topic_id, md5, doc_id), MISSING) for doc_id in doc_ids]
             for md5, doc_ids in answer.sentences
         ]
 
@@ -307,7 +309,7 @@ def fits_answer(labels: Rows, answer: CitingAnswer) -> bool:
     )
 
 
-def labels_by(collection: Collection, rater: SupportRater) -> dict[Citation, int]:
+def labels_by(collection: Collection, rater: SupportRater) -> dict[CitationKey, int]:
     """Return each label made here, FAILED where a reply has none; of several people the majority's."""
     if rater.judge:
         return judge_labels(rater.judge)
@@ -318,18 +320,18 @@ def labels_by(collection: Collection, rater: SupportRater) -> dict[Citation, int
     }
 
 
-def judge_labels(judge: SupportJudge) -> dict[Citation, int]:
+def judge_labels(judge: SupportJudge) -> dict[CitationKey, int]:
     rows = SupportLabel.objects.filter(judge=judge).values_list(*KEY, "label")
-    return {Citation(*key): FAILED if label is None else label for *key, label in rows.iterator()}
+    return {CitationKey(*key): FAILED if label is None else label for *key, label in rows.iterator()}
 
 
-def missing(collection: Collection, judge: SupportJudge | None, rule: JudgedCitations) -> list[Citation]:
+def missing(collection: Collection, judge: SupportJudge | None, rule: JudgedCitations) -> list[CitationKey]:
     """Return readable citations that `judge` has not labelled, by topic; all of them for an unsaved judge."""
     labelled = set(judge_labels(judge)) if judge else set()
     return [cell for cell in cited(collection).readable_citations(rule) if cell not in labelled]
 
 
-def failed(collection: Collection, judge: SupportJudge) -> list[Citation]:
+def failed(collection: Collection, judge: SupportJudge) -> list[CitationKey]:
     """Return what has a text, and a reply of `judge` without a label; by topic."""
     without = {citation for citation, label in judge_labels(judge).items() if label == FAILED}
     return [cell for cell in cited(collection).readable_citations(JudgedCitations.ALL) if cell in without]
@@ -337,7 +339,7 @@ def failed(collection: Collection, judge: SupportJudge) -> list[Citation]:
 
 def standing_events(collection: Collection) -> Standing:
     """Return the latest event of each citation and person, unless it took the label back."""
-    latest: dict[Citation, dict[int, SupportEvent]] = defaultdict(dict)
+    latest: dict[CitationKey, dict[int, SupportEvent]] = defaultdict(dict)
     for event in SupportEvent.objects.filter(topic__collection=collection).order_by("pk"):
         citation = citation_of(event)
         latest[citation].pop(event.by_id, None)
@@ -346,5 +348,5 @@ def standing_events(collection: Collection) -> Standing:
     return {citation: events for citation, events in latest.items() if events}
 
 
-def citation_of(row: SupportEvent | SupportLabel) -> Citation:
-    return Citation(row.topic_id, row.sentence_md5, row.doc_id)
+def citation_of(row: SupportEvent | SupportLabel) -> CitationKey:
+    return CitationKey(row.topic_id, row.sentence_md5, row.doc_id)

@@ -26,7 +26,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp
 from rubricweb.grades.replies import LONGEST_IN_ROW, RawReply, raw_replies
-from rubricweb.support.labels import Citation, judge_labels
+from rubricweb.support.labels import CitationKey, judge_labels
 from rubricweb.support.models import CLAIM_PROMPTS, SupportJob, SupportJudge, SupportLabel
 
 SAMPLE = 100
@@ -61,11 +61,11 @@ class Rationale:
     claims: tuple[RationaleClaim, ...]
 
     @property
-    def citations(self) -> Iterator[tuple[Citation, str]]:
+    def citations(self) -> Iterator[tuple[CitationKey, str]]:
         """Yield each claim that a model is asked about, as a citation of the passage, with its text."""
         for claim in self.claims:
             if not claim.restates:
-                yield Citation(self.topic_id, claim.md5, self.doc_id), claim.text
+                yield CitationKey(self.topic_id, claim.md5, self.doc_id), claim.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +138,15 @@ def rationales(
 
 def unlabelled_claims(
     collection: Collection, judge: SupportJudge | None, sampled: SampledRationales
-) -> list[Citation]:
+) -> list[CitationKey]:
     """Return the claims that the judge has not labelled, each once, by topic; all for an unsaved judge."""
     labels = judge_labels(judge) if judge else {}
     return [citation for citation in _citations(collection, sampled) if citation not in labels]
 
 
-def failed_claims(collection: Collection, judge: SupportJudge, sampled: SampledRationales) -> list[Citation]:
+def failed_claims(
+    collection: Collection, judge: SupportJudge, sampled: SampledRationales
+) -> list[CitationKey]:
     """Return the claims to which the judge gave a reply without a label."""
     labels = judge_labels(judge)
     return [citation for citation in _citations(collection, sampled) if labels.get(citation) == FAILED]
@@ -221,12 +223,12 @@ def claims_of_replies(
     }
 
 
-def _citations(collection: Collection, sampled: SampledRationales) -> list[Citation]:
+def _citations(collection: Collection, sampled: SampledRationales) -> list[CitationKey]:
     every = (citation for each in rationales(collection, sampled) for citation, _ in each.citations)
     return sorted(dict.fromkeys(every))
 
 
-def _by_place(labels: Mapping[Citation, int]) -> dict[tuple[int, str], dict[str, int]]:
+def _by_place(labels: Mapping[CitationKey, int]) -> dict[tuple[int, str], dict[str, int]]:
     by_place: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
     for (topic_id, md5, doc_id), label in labels.items():
         by_place[topic_id, doc_id][md5] = label

@@ -15,7 +15,7 @@ from django.db.models.functions import Length
 from django.urls import reverse, reverse_lazy
 
 from grading.formats.passages import write_passages
-from grading.formats.responses import Dialect, write_responses
+from grading.formats.responses import ResponseDialect, write_responses
 from grading.formats.trec import write_run as write_trec_run
 from grading.generation import TextModel
 from grading.graders.backend_options import Thinking
@@ -214,7 +214,7 @@ def write_run(job: SystemJob) -> None:
             files = ImportFiles(passages=passages, run_files=(path,), topics_are_closed=True)
         else:
             responses = [_response(job.run, topic, result.answer) for topic, result in made if result.answer]
-            write_responses(path, responses, Dialect.RAG24)
+            write_responses(path, responses, ResponseDialect.RAG24)
             files = ImportFiles(passages=passages, responses=(path,), topics_are_closed=True)
         import_collection(job.collection.slug, files=files, by=job.by)
     job.run.refresh_from_db()

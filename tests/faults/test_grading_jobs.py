@@ -80,6 +80,7 @@ def test_a_worker_killed_holding_a_lease(job, start_worker):
         assert now.worker != chunk.worker
 
 
+@pytest.mark.portable
 def test_a_redis_restarted_empty_in_the_middle(job, start_worker, redis_server):
     worker = start_worker()
     wait_until(is_under_way, what="the first grades")
@@ -109,6 +110,7 @@ def test_a_stopped_worker_leaves_its_chunk_to_others(job, start_worker):
     assert_all_graded_once(job)
 
 
+@pytest.mark.portable
 def test_a_job_started_while_redis_is_away_is_graded_when_it_is_back(collection, start_worker, redis_server):
     worker = start_worker().wait_until_heard()
     redis_server.stop()

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from grading.verify import Verdict, normal, verify
+from grading.verify import AnswerCheck, normal, verify
 
 CHOICES = ["igneous", "sedimentary", "metamorphic", "all of the above"]
 
@@ -55,7 +55,7 @@ def test_the_normal_form(text: str, form: str) -> None:
     ],
 )
 def test_right_answers(answer: str, key: str) -> None:
-    assert verify(answer, [key]) == Verdict(correct=True, matched_key=key)
+    assert verify(answer, [key]) == AnswerCheck(correct=True, matched_key=key)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_right_answers(answer: str, key: str) -> None:
     ],
 )
 def test_wrong_answers(answer: str, key: str) -> None:
-    assert verify(answer, [key]) == Verdict(correct=False, matched_key=None)
+    assert verify(answer, [key]) == AnswerCheck(correct=False, matched_key=None)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_all_and_none_of_the_above(answer: str, key: str, choices: list[str], co
 
 
 def test_the_first_key_that_fits_is_named() -> None:
-    assert verify("rising", ["falls", "Rises", "rise"]) == Verdict(correct=True, matched_key="Rises")
-    assert verify("rising", []) == Verdict(correct=False, matched_key=None)
+    assert verify("rising", ["falls", "Rises", "rise"]) == AnswerCheck(correct=True, matched_key="Rises")
+    assert verify("rising", []) == AnswerCheck(correct=False, matched_key=None)
 
 
 @settings(deadline=None, max_examples=200)

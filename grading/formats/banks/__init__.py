@@ -32,7 +32,7 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Record,
-    Source,
+    RecordPlace,
     brief,
     read_records,
     words_of,
@@ -201,7 +201,7 @@ FORMATS = tuple(
 
 def _line(record: Record, dialect: Dialect, path: Path) -> BankLine:
     try:
-        return dialect.read(record.value, Source(record.line, path.name))
+        return dialect.read(record.value, RecordPlace(record.line, path.name))
     except BadFormat as error:
         raise BadFormat(error.problem, file=path.name, line=record.line) from error
 
@@ -285,7 +285,7 @@ def _said_of_items(lines: Iterable[BankLine], why_of: Callable[[BankItem], str])
 
 
 def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
-    source = Source(line.line, dialect.file_name.format(query_id=line.query_id))
+    source = RecordPlace(line.line, dialect.file_name.format(query_id=line.query_id))
     try:
         again = [dialect.read(record, source) for record in dialect.records(line)]
     except BadFormat as error:

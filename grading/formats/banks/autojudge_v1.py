@@ -23,7 +23,7 @@ from grading.formats.banks.records import (
     Dialect,
     Json,
     Parts,
-    Source,
+    RecordPlace,
     brief,
     identifier,
     is_md5_of,
@@ -54,7 +54,7 @@ def recognises(records: Sequence[Json]) -> bool:
     return any(f"{prefix}_text" in records[0] for prefix in PREFIX.values())
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     query_id = identifier(raw, "query_id")
     if not query_id:
         raise BadFormat("no query_id, expected the id of the topic")
@@ -213,7 +213,7 @@ def recognises_collaborator(records: Sequence[Json]) -> bool:
     )
 
 
-def read_rat(raw: Json, source: Source) -> BankLine:
+def read_rat(raw: Json, source: RecordPlace) -> BankLine:
     banked, groups = raw.get("nugget_dict"), raw.get("group_assignment")
     if not isinstance(banked, dict):
         raise BadFormat(f"nugget_dict is {brief(banked)}, expected {{question: {{answer: [docid]}}}}")
@@ -230,7 +230,7 @@ def read_rat(raw: Json, source: Source) -> BankLine:
     return _line(raw, source, own, parts=rat_parts, head=head)
 
 
-def read_collaborator(raw: Json, source: Source) -> BankLine:
+def read_collaborator(raw: Json, source: RecordPlace) -> BankLine:
     if raw and not recognises_collaborator([raw]):
         raise BadFormat('a question without its pair, expected {question: ["OR", {answer: [docid]}]}')
     own = {text: {"aggregator": pair[0], "answers": pair[1]} for text, pair in raw.items()}
@@ -241,7 +241,7 @@ def read_collaborator(raw: Json, source: Source) -> BankLine:
     return _line({}, source, own, parts=collaborator_parts, head={})
 
 
-def _line(raw: Json, source: Source, own: Mapping[str, Json], *, parts: Any, head: Json) -> BankLine:
+def _line(raw: Json, source: RecordPlace, own: Mapping[str, Json], *, parts: Any, head: Json) -> BankLine:
     named = _NAMED.fullmatch(source.file)
     query_id = identifier(raw, "query_id", "topic_id", "qid") or (named[1] if named else source.file)
     items = []

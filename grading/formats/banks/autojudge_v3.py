@@ -22,7 +22,7 @@ from grading.formats.banks.records import (
     Dialect,
     Json,
     Parts,
-    Source,
+    RecordPlace,
     brief,
     emptied,
     identifier,
@@ -54,7 +54,7 @@ def recognises(records: Sequence[Json]) -> bool:
     return any(key in records[0] for key in BANK_KEY.values())
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     if not recognises([raw]):
         raise BadFormat(f"neither nugget_bank nor claim_bank, expected {_SHAPE}")
     query_id = query_id_of(raw)
@@ -309,7 +309,7 @@ def _is_marked(entry: Json) -> bool:
     return any(isinstance(creator, dict) and "created_at" in creator for creator in named)
 
 
-def read_aja(raw: Json, source: Source) -> BankLine:
+def read_aja(raw: Json, source: RecordPlace) -> BankLine:
     line = read(raw, source)
     # AJA's importance is should_have where it has none.
     return replace(

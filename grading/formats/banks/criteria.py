@@ -23,7 +23,7 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Record,
-    Source,
+    RecordPlace,
     brief,
     emptied,
     identifier,
@@ -82,7 +82,7 @@ def join(records: Sequence[Json]) -> Any:
     return record.get(_LIST, record)
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     named = _NAMED.fullmatch(source.file)
     query_id = named[1] if named else source.file
     sections = _sections(raw)
@@ -244,11 +244,7 @@ AUTORUBRIC = Dialect(
 _RESEARCH_SHAPE = "{qid, rubrics: [{criterion, weight, axis}, ...]}"
 
 
-def _is_research(records: Sequence[Json]) -> bool:
-    return "rubrics" in records[0]
-
-
-def _read_research(raw: Json, source: Source) -> BankLine:
+def _read_research(raw: Json, source: RecordPlace) -> BankLine:
     query_id = identifier(raw, "qid", "query_id")
     if not query_id:
         raise BadFormat(f"no qid, expected {_RESEARCH_SHAPE}")
@@ -301,7 +297,7 @@ def _written_criterion(item: BankItem) -> Json:
 RESEARCH_RUBRICS = Dialect(
     "researchrubrics",
     "ResearchRubrics",
-    _is_research,
+    lambda records: "rubrics" in records[0],
     _read_research,
     _write_research,
     "TREC RAG 2026",

@@ -20,7 +20,7 @@ from grading.formats.banks.records import (
     Dialect,
     Json,
     Parts,
-    Source,
+    RecordPlace,
     brief,
     identifier,
     objects,
@@ -53,7 +53,7 @@ def recognises(records: Sequence[Json]) -> bool:
     return "rubrics" in records[0] and ("topic_id" in records[0] or is_of_question)
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     query_id = identifier(raw, "topic_id")
     if not query_id:
         raise BadFormat(f"no topic_id, expected {_SHAPE}")

@@ -19,7 +19,7 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Record,
-    Source,
+    RecordPlace,
     brief,
     identifier,
     optional_text,
@@ -45,7 +45,7 @@ def recognises_lessons(records: Sequence[Json]) -> bool:
     return "globalID" in records[0] and "lessonName" in records[0]
 
 
-def read_lesson(raw: Json, source: Source) -> BankLine:
+def read_lesson(raw: Json, source: RecordPlace) -> BankLine:
     lesson = identifier(raw, "globalID")
     if not lesson:
         raise BadFormat(f"no globalID, expected {_LESSON_SHAPE}")
@@ -164,7 +164,7 @@ def join(records: Sequence[Json]) -> Json:
     return {query_id: facets for record in records for query_id, facets in record.items()}
 
 
-def read_generated(raw: Json, source: Source) -> BankLine:
+def read_generated(raw: Json, source: RecordPlace) -> BankLine:
     ((query_id, facets),) = raw.items()
     if not query_id.strip():
         raise BadFormat(f"the id {brief(query_id)} is blank, expected {_FACET_SHAPE}")

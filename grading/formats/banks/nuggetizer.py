@@ -22,7 +22,7 @@ from grading.formats.banks.records import (
     Dialect,
     Json,
     Parts,
-    Source,
+    RecordPlace,
     brief,
     emptied,
     identifier,
@@ -55,12 +55,12 @@ def recognises_assignments(records: Sequence[Json]) -> bool:
     return recognises(records) and any(key in records[0] for key in ANSWER_KEYS)
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     items = _items(raw)
     return _line(raw, source, items, emptied(raw, "nuggets"))
 
 
-def read_assignments(raw: Json, source: Source) -> BankLine:
+def read_assignments(raw: Json, source: RecordPlace) -> BankLine:
     """Read one answer's assignments as a line.
 
     Assignments are of answers, so the line keeps its nuggets and the items have no foreign part.
@@ -88,7 +88,7 @@ def query_id_of(raw: Json) -> str:
     return query_id
 
 
-def _line(raw: Json, source: Source, items: list[BankItem], foreign: Json) -> BankLine:
+def _line(raw: Json, source: RecordPlace, items: list[BankItem], foreign: Json) -> BankLine:
     query = raw.get("query")
     text = query.get("text") if isinstance(query, dict) else query or optional_text(raw, "text")
     if text is not None and not isinstance(text, str):
@@ -238,7 +238,7 @@ def recognises_development(records: Sequence[Json]) -> bool:
     )
 
 
-def read_development(raw: Json, source: Source) -> BankLine:
+def read_development(raw: Json, source: RecordPlace) -> BankLine:
     line = read(raw, source)
     items = [_of_narrative(item, line.query_id, place) for place, item in enumerate(line.items)]
     return replace(line, items=items)

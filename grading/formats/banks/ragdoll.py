@@ -19,7 +19,7 @@ from grading.formats.banks.records import (
     Dialect,
     Json,
     Parts,
-    Source,
+    RecordPlace,
     brief,
     emptied,
     identifier,
@@ -63,11 +63,11 @@ def recognises_graded(records: Sequence[Json]) -> bool:
     )
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     return _line(raw, source, _items(raw), emptied(raw, "criteria"))
 
 
-def read_graded(raw: Json, source: Source) -> BankLine:
+def read_graded(raw: Json, source: RecordPlace) -> BankLine:
     """Read one graded answer as a line.
 
     Verdicts are of answers, so the line keeps its criteria, and the items only what is the rubric's.
@@ -95,7 +95,7 @@ def assignment_of(verdict: object, place: str) -> str:
     return VERDICTS[word]
 
 
-def _line(raw: Json, source: Source, items: list[BankItem], foreign: Json) -> BankLine:
+def _line(raw: Json, source: RecordPlace, items: list[BankItem], foreign: Json) -> BankLine:
     return BankLine(
         _query_id(raw),
         source.line,

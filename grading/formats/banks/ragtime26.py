@@ -17,7 +17,7 @@ from grading.formats.banks.records import (
     Dialect,
     Json,
     Parts,
-    Source,
+    RecordPlace,
     brief,
     emptied,
     identifier,
@@ -49,7 +49,7 @@ def recognises(records: Sequence[Json]) -> bool:
     )
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     metadata = raw.get("metadata")
     if not isinstance(metadata, dict):
         raise BadFormat(f"metadata is {brief(metadata)}, expected {_SHAPE}")

@@ -86,7 +86,7 @@ class BankLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RecordPlace:
     """The place of a record: its line, and the file's name for dialects whose files name their topic."""
 
     line: int
@@ -106,7 +106,7 @@ class Dialect:
     label: str
     recognises: Callable[[Sequence[Json]], bool]
     """Whether these records, all of a file's, are of this dialect."""
-    read: Callable[[Json, Source], BankLine]
+    read: Callable[[Json, RecordPlace], BankLine]
     write: Callable[[BankLine], Json]
     source: str
     """The place where it is described."""

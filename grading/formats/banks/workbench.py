@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.banks.records import BankItem, BankLine, Dialect, Json, Parts, Source, kept_answers, ours
+from grading.formats.banks.records import (
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    RecordPlace,
+    kept_answers,
+    ours,
+)
 from grading.formats.json_lines import records
 from grading.formats.reading import write_lines
 from grading.types import ItemKind, md5_of_id, text_md5
@@ -51,7 +60,9 @@ def read_bank(path: Path) -> Iterator[BankLine]:
     of its stripped text, and an id with two texts. CAR banks write a subtopic as `query_text` "Title /
     Subtopic" and have no `facet_text`: it is split there.
     """
-    return records(path, _DECODER, lambda raw, number: read(raw, Source(number, path.name)), shape=_SHAPE)
+    return records(
+        path, _DECODER, lambda raw, number: read(raw, RecordPlace(number, path.name)), shape=_SHAPE
+    )
 
 
 def write_bank(path: Path, bank: Iterable[BankLine]) -> None:
@@ -64,7 +75,7 @@ def recognises(records: Sequence[Json]) -> bool:
     return "items" in records[0] and not isinstance(records[0]["items"], int)
 
 
-def read(raw: Json, source: Source) -> BankLine:
+def read(raw: Json, source: RecordPlace) -> BankLine:
     try:
         typed = msgspec.convert(raw, _LineJson)
     except msgspec.ValidationError as error:

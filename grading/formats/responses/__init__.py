@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grading.formats import read_sample
-from grading.formats.responses.citations import Dialect, Shape, dialect_of
+from grading.formats.responses.citations import ResponseDialect, Shape, dialect_of
 from grading.formats.responses.conversion import inspect_responses, losses, read_responses, write_responses
 from grading.formats.responses.exported_traces import LANGFUSE, OTEL
 from grading.formats.responses.inspection import InspectedLine, Problem
 from grading.types import Response
 
 __all__ = [
-    "Dialect",
     "InspectedLine",
     "Problem",
+    "ResponseDialect",
     "Shape",
     "dialect_of",
     "inspect_responses",

@@ -28,7 +28,7 @@ Refuse = Callable[[str, str, int | None], None]
 """Takes the category of the problem, its text and the number of the sentence."""
 
 
-class Dialect(StrEnum):
+class ResponseDialect(StrEnum):
     """A way of writing responses, by the name of the track that brought it up."""
 
     RAG24 = "rag24"
@@ -77,37 +77,41 @@ class Layout:
 
 
 LAYOUTS = {
-    Dialect.RAG24: Layout("answer", "topic_id", (Shape.POSITIONS,), has_metadata=False, expected=("topic",)),
-    Dialect.RAG25: Layout("answer", "narrative_id", (Shape.POSITIONS, Shape.IDS), expected=("narrative",)),
-    Dialect.RAGTIME: Layout("responses", "topic_id", (Shape.SCORES, Shape.IDS)),
-    Dialect.DRAGUN: Layout(
+    ResponseDialect.RAG24: Layout(
+        "answer", "topic_id", (Shape.POSITIONS,), has_metadata=False, expected=("topic",)
+    ),
+    ResponseDialect.RAG25: Layout(
+        "answer", "narrative_id", (Shape.POSITIONS, Shape.IDS), expected=("narrative",)
+    ),
+    ResponseDialect.RAGTIME: Layout("responses", "topic_id", (Shape.SCORES, Shape.IDS)),
+    ResponseDialect.DRAGUN: Layout(
         "responses",
         "topic_id",
         (Shape.IDS,),
         only_metadata=frozenset({"team_id", "run_id", "topic_id", "type", "use_starter_kit"}),
         expected=("type", "use_starter_kit"),
     ),
-    Dialect.AUTOJUDGE: Layout("responses", "topic_id", (Shape.IDS, Shape.SCORES, Shape.POSITIONS)),
+    ResponseDialect.AUTOJUDGE: Layout("responses", "topic_id", (Shape.IDS, Shape.SCORES, Shape.POSITIONS)),
 }
 """Layouts of all dialects but BioGen's."""
 
 
-def dialect_of(content: Mapping[str, object]) -> Dialect | None:
+def dialect_of(content: Mapping[str, object]) -> ResponseDialect | None:
     """Return the dialect of a line's JSON object, or of BioGen's document; None where it is no response."""
     metadata = content.get("metadata")
     key = sentences_key(content)
     if not isinstance(metadata, Mapping):
         if isinstance(content.get("results"), list):
-            return Dialect.BIOGEN24
-        return Dialect.RAG24 if key == "answer" and "run_id" in content else None
+            return ResponseDialect.BIOGEN24
+        return ResponseDialect.RAG24 if key == "answer" and "run_id" in content else None
     if key != "responses":
-        return Dialect.RAG25 if key else None
+        return ResponseDialect.RAG25 if key else None
     entries = content["responses"]
     if isinstance(entries, list) and any(
         isinstance(entry, Mapping) and isinstance(entry.get("citations"), Mapping) for entry in entries
     ):
-        return Dialect.RAGTIME
-    return Dialect.DRAGUN if "use_starter_kit" in metadata else Dialect.AUTOJUDGE
+        return ResponseDialect.RAGTIME
+    return ResponseDialect.DRAGUN if "use_starter_kit" in metadata else ResponseDialect.AUTOJUDGE
 
 
 def sentences_key(content: Mapping[str, object]) -> str:

@@ -19,8 +19,8 @@ from grading.formats.responses.citations import (
     LAYOUTS,
     SENTENCE_KEYS,
     TOPIC_KEYS,
-    Dialect,
     Layout,
+    ResponseDialect,
     SentenceWriter,
     dialect_of,
     sentences_key,
@@ -44,16 +44,18 @@ _ID_KEYS = frozenset({"team_id", "run_id", *TOPIC_KEYS})
 
 
 _SOURCES = {
-    Dialect.RAG24: "TREC RAG 2024, ragnarok",
-    Dialect.RAG25: "TREC RAG 2025 and 2026, autojudge-base 1.0.0",
-    Dialect.RAGTIME: "TREC RAGTIME 2025 and 2026, task 1",
-    Dialect.DRAGUN: "TREC DRAGUN 2025, task 2",
-    Dialect.AUTOJUDGE: "TREC AutoJudge, autojudge-base 1.0.0",
-    Dialect.BIOGEN24: "TREC BioGen 2024",
+    ResponseDialect.RAG24: "TREC RAG 2024, ragnarok",
+    ResponseDialect.RAG25: "TREC RAG 2025 and 2026, autojudge-base 1.0.0",
+    ResponseDialect.RAGTIME: "TREC RAGTIME 2025 and 2026, task 1",
+    ResponseDialect.DRAGUN: "TREC DRAGUN 2025, task 2",
+    ResponseDialect.AUTOJUDGE: "TREC AutoJudge, autojudge-base 1.0.0",
+    ResponseDialect.BIOGEN24: "TREC BioGen 2024",
 }
 
 
-def converted(response: Response, dialect: Dialect, topic_text: str = "") -> tuple[JsonDict, list[str]]:
+def converted(
+    response: Response, dialect: ResponseDialect, topic_text: str = ""
+) -> tuple[JsonDict, list[str]]:
     """Return the JSON object of the response in a dialect, and what was dropped or made up, item by item.
 
     BioGen's is the document of its run with this result as the only one. `topic_text` is for TREC RAG, which
@@ -63,7 +65,9 @@ def converted(response: Response, dialect: Dialect, topic_text: str = "") -> tup
         if not is_one_word(identity):
             raise BadFormat(f"the {name} {identity!r} is empty or holds white space, expected one word")
     conversion = _Conversion(response, dialect, topic_text)
-    content = conversion.document() if dialect is Dialect.BIOGEN24 else conversion.line(LAYOUTS[dialect])
+    content = (
+        conversion.document() if dialect is ResponseDialect.BIOGEN24 else conversion.line(LAYOUTS[dialect])
+    )
     return content, conversion.notes
 
 
@@ -81,7 +85,7 @@ class _Parts(NamedTuple):
 class _Conversion:
     """One response on its way into a dialect; `notes` gathers the losses."""
 
-    def __init__(self, response: Response, dialect: Dialect, topic_text: str = "") -> None:
+    def __init__(self, response: Response, dialect: ResponseDialect, topic_text: str = "") -> None:
         self.response, self.dialect, self.topic_text = response, dialect, topic_text
         self.source = dialect_of(response.foreign)
         self.notes: list[str] = []
@@ -89,7 +93,10 @@ class _Conversion:
     @property
     def stays(self) -> bool:
         """Return whether the response may be from a file of this dialect: RAGTIME's may cite nothing, too."""
-        if self.dialect is Dialect.RAGTIME and self.source in (Dialect.AUTOJUDGE, Dialect.DRAGUN):
+        if self.dialect is ResponseDialect.RAGTIME and self.source in (
+            ResponseDialect.AUTOJUDGE,
+            ResponseDialect.DRAGUN,
+        ):
             entries = self.response.foreign[sentences_key(self.response.foreign)]
             return isinstance(entries, list) and not any(entry.get("citations") for entry in entries)
         return self.source is self.dialect
@@ -161,7 +168,7 @@ class _Conversion:
         metadata = foreign.get("metadata")
         if isinstance(metadata, Mapping):
             return _Parts(dict(metadata), {key: foreign[key] for key in foreign if key != "metadata"}, listed)
-        if self.source is Dialect.BIOGEN24:
+        if self.source is ResponseDialect.BIOGEN24:
             result = foreign["results"][0]
             if not self.stays:
                 dropped = [*_others(foreign, RUN_KEYS), *_others(result, RESULT_KEYS | set(TOPIC_KEYS))]
@@ -299,7 +306,7 @@ def inspect_responses(path: Path) -> Iterator[InspectedLine]:
     """
     if _is_document(path):
         whole = _object_of("\n".join(text for _, text in read_document(path, shape=SHAPE).lines))
-        if whole is not None and dialect_of(whole) not in (None, Dialect.BIOGEN24):
+        if whole is not None and dialect_of(whole) not in (None, ResponseDialect.BIOGEN24):
             problem = "a response that is written on several lines, expected one response a line"
             yield InspectedLine(1, None, (Problem("malformed", problem),))
             return
@@ -319,7 +326,7 @@ def _is_document(path: Path) -> bool:
     first, *others = islice((text for _, text in lines(path) if text.strip()), 2)
     content = _object_of(first)
     if content is not None:
-        return dialect_of(content) is Dialect.BIOGEN24
+        return dialect_of(content) is ResponseDialect.BIOGEN24
     is_beginning = first.lstrip().startswith("{") and first.rstrip().endswith(("{", "[", ",", ":"))
     return is_beginning and not any(dialect_of(_object_of(text) or {}) for text in others)
 
@@ -332,7 +339,10 @@ def _object_of(text: str) -> JsonDict | None:
 
 
 def write_responses(
-    path: Path, responses: Iterable[Response], dialect: Dialect, topic_texts: Mapping[str, str] | None = None
+    path: Path,
+    responses: Iterable[Response],
+    dialect: ResponseDialect,
+    topic_texts: Mapping[str, str] | None = None,
 ) -> None:
     """Write one JSON object a line, or BioGen's document; gzip where the name ends in `.gz`.
 
@@ -341,34 +351,36 @@ def write_responses(
     responses of several runs as BioGen's document.
     """
     contents = (converted(row, dialect, (topic_texts or {}).get(row.query_id, ""))[0] for row in responses)
-    if dialect is Dialect.BIOGEN24:
+    if dialect is ResponseDialect.BIOGEN24:
         write_document(path, contents)
     else:
         write_lines(path, (encode_json(content) for content in contents))
 
 
-def losses(response: Response, dialect: Dialect, topic_text: str = "") -> list[str]:
+def losses(response: Response, dialect: ResponseDialect, topic_text: str = "") -> list[str]:
     """List what `write_responses` drops or makes up, item by item; empty in the response's own dialect.
 
     >>> from grading.types import Citation, Sentence
     >>> sentence = Sentence("Tides follow the moon.", (Citation("d1"),))
-    >>> losses(Response("r1", "t1", (sentence,)), Dialect.RAGTIME)
+    >>> losses(Response("r1", "t1", (sentence,)), ResponseDialect.RAGTIME)
     ['sentence 1: the score 1 of d1 is made up from its rank']
     """
     return converted(response, dialect, topic_text)[1]
 
 
-def dialect_of_lines(contents: Iterable[Mapping[str, object]]) -> Dialect | None:
+def dialect_of_lines(contents: Iterable[Mapping[str, object]]) -> ResponseDialect | None:
     """Return the dialect of the objects of one file; None where none of them is a response.
 
     A response that cites nothing does not tell RAGTIME from AutoJudge; another one of the file does.
     """
     dialects = list(filter(None, map(dialect_of, contents)))
-    telling = [dialect for dialect in (Dialect.RAGTIME, Dialect.DRAGUN) if dialect in dialects]
+    telling = [
+        dialect for dialect in (ResponseDialect.RAGTIME, ResponseDialect.DRAGUN) if dialect in dialects
+    ]
     return next(iter([*telling, *dialects]), None)
 
 
-def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
+def _recognises(dialect: ResponseDialect) -> Callable[[Sample], bool]:
     return lambda sample: dialect_of_lines(sample.objects) is dialect
 
 
@@ -383,5 +395,5 @@ FORMATS = tuple(
         is_lossless=True,
         source=_SOURCES[dialect],
     )
-    for dialect in Dialect
+    for dialect in ResponseDialect
 )

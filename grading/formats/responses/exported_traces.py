@@ -164,15 +164,11 @@ def _nanoseconds(span: JsonDict) -> str:
     return digits.zfill(20)
 
 
-def _is_otlp(sample: Sample) -> bool:
-    return any("resourceSpans" in content for content in sample.objects)
-
-
 OTEL = Format(
     "otel-traces",
     "OpenTelemetry traces",
     Content.RESPONSES,
-    _is_otlp,
+    lambda sample: any("resourceSpans" in content for content in sample.objects),
     partial(read_traces, steps_of=_steps_of_spans, shape=OTLP_SHAPE),
     None,
     is_lossless=False,

@@ -21,7 +21,7 @@ from grading.formats.responses.citations import (
     SENTENCE_KEYS,
     TOPIC_KEYS,
     CitationReader,
-    Dialect,
+    ResponseDialect,
     dialect_of,
     sentences_key,
 )
@@ -60,7 +60,7 @@ class InspectedLine:
     problems: tuple[Problem, ...] = ()
 
 
-class Inspection:
+class Inspector:
     """Reads one JSON object and collects what is wrong in it."""
 
     def __init__(self, content: Mapping[str, object]) -> None:
@@ -137,8 +137,8 @@ class Inspection:
 def inspect(content: Mapping[str, object], line: int) -> InspectedLine:
     """Read the JSON object of one line, in any dialect but BioGen's."""
     dialect = dialect_of(content)
-    inspection = Inspection(content)
-    if dialect is None or dialect is Dialect.BIOGEN24:
+    inspection = Inspector(content)
+    if dialect is None or dialect is ResponseDialect.BIOGEN24:
         has_ids = isinstance(content.get("metadata"), Mapping) or "run_id" in content
         missing = "responses or answer" if has_ids else "metadata"
         inspection.refuse("malformed", f"{missing} is missing, expected {SHAPE}")
@@ -156,7 +156,7 @@ def inspect(content: Mapping[str, object], line: int) -> InspectedLine:
     return InspectedLine(line, response, tuple(inspection.problems))
 
 
-def _sentences(inspection: Inspection, references: tuple[str, ...]) -> tuple[Sentence, ...] | None:
+def _sentences(inspection: Inspector, references: tuple[str, ...]) -> tuple[Sentence, ...] | None:
     content = inspection.content
     key = sentences_key(content)
     entries = content[key]
@@ -264,7 +264,7 @@ def _inspect(run: JsonDict, result: object, line: int) -> InspectedLine:
             "malformed", f"a result is {in_words(result)}, expected {{topic_id, answer, references}}"
         )
         return InspectedLine(line, None, (problem,))
-    inspection = Inspection(result)
+    inspection = Inspector(result)
     run_tag, team = inspection.identifier(run, "run_name"), inspection.team(run)
     query_id, references = inspection.topic(result), inspection.references()
     answer = result.get("answer")

@@ -41,7 +41,9 @@ VOTERS = OpenApiParameter("voters", description="A model that voted, by name; pe
 BOARD = [
     VOTERS,
     OpenApiParameter(
-        "verdict", enum=[verdict.value for verdict in answers.Verdict], description="`answer` by default."
+        "verdict",
+        enum=[verdict.value for verdict in answers.CountedVerdict],
+        description="`answer` by default.",
     ),
     NAMED,
     OpenApiParameter("length", bool, description="At equal length of answers."),
@@ -51,9 +53,9 @@ BOARD = [
 class OfBoard(Resource):
     """For those who may see who leads: organizers and topic developers, others once the board is open."""
 
-    def chosen(self) -> tuple[Arena, board_page.BoardForm]:
+    def chosen(self) -> tuple[Arena, board_page.VoteBoardForm]:
         arena = access.arena_for_board(self.person, self.collection().slug)
-        form = board_page.BoardForm(self.request.query_params)
+        form = board_page.VoteBoardForm(self.request.query_params)
         form.offer_judges(arena.collection)
         require_valid(form)
         return arena, form
@@ -142,7 +144,7 @@ class VoteDocument(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
-class Votes(OfBoard):
+class VoteList(OfBoard):
     """The votes that count, as their JSON file has them."""
 
     @extend_schema(parameters=[VOTERS, NAMED], responses=VoteDocument(many=True), operation_id="arena_votes")

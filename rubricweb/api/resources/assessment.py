@@ -175,7 +175,7 @@ class Campaigns(ListResource):
         return made(document, HTTPStatus.CREATED, "campaign", slug, campaign.pk)
 
 
-class CampaignPlan(Resource):
+class PlannedCampaign(Resource):
     """What a campaign would ask of people, and settle. Nothing is opened."""
 
     @extend_schema(request=NewCampaign, responses=CampaignPreview, operation_id="campaigns_plan")

@@ -25,7 +25,7 @@ from rubricweb.graders.calibration import card_document, card_for, pairs
 from rubricweb.graders.calibration_cards import TooFewCells, make_card
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.support import actions, labelling
-from rubricweb.support.labels import PEOPLE, Citation, imported
+from rubricweb.support.labels import PEOPLE, CitationKey, imported
 from rubricweb.support.models import LabelledAnswer, SupportEvent, SupportLabel
 
 
@@ -204,7 +204,7 @@ class NewSupportLabel(serializers.Serializer[Any]):
     )
 
 
-class CardDocument(serializers.Serializer[labelling.Card]):
+class CardDocument(serializers.Serializer[labelling.CitationCard]):
     """A citation that you have not labelled."""
 
     topic = serializers.CharField(source="topic.query_id")
@@ -218,7 +218,7 @@ class CardDocument(serializers.Serializer[labelling.Card]):
     shown_label = serializers.IntegerField(source="model_label.label", default=None, allow_null=True)
 
 
-class SupportLabels(ListResource):
+class SupportEvents(ListResource):
     """What people said of citations, event by event. A POST adds what you say."""
 
     serializer_class = SupportEventSerializer
@@ -237,7 +237,7 @@ class SupportLabels(ListResource):
         """Label a citation."""
         collection, fields = self.collection(needed=roles.TO_LABEL), self.fields(NewSupportLabel)
         topic = get_object_or_404(collection.topics, query_id=fields["topic"])
-        citation = Citation(topic.pk, fields["sentence_md5"], fields["doc_id"])
+        citation = CitationKey(topic.pk, fields["sentence_md5"], fields["doc_id"])
         if not labelling.is_known(collection, citation):
             raise Http404("No answer cites this document there, or it has no text.")
         if fields["label"] not in (offered := labelling.offered_labels(collection)):

@@ -316,7 +316,7 @@ class ReleaseResource(OfRelease):
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
-class ReleaseFile(OfRelease):
+class ReleaseZip(OfRelease):
     """The zip."""
 
     renderer_classes = (AnyMedia,)

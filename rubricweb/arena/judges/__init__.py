@@ -18,9 +18,9 @@ from rubricweb.arena.answers import (
     MODEL,
     VOTER_KIND,
     Counted,
+    CountedVerdict,
     CountedVote,
     Place,
-    Verdict,
     counted_votes,
     stored_answers,
 )
@@ -206,12 +206,14 @@ def judge_names(collection: Collection) -> list[str]:
     return list(own | {name or MODEL: None for name in names})
 
 
-def votes_of(collection: Collection, name: str, verdict: Verdict = Verdict.ANSWER) -> JudgeVotes:
+def votes_of(
+    collection: Collection, name: str, verdict: CountedVerdict = CountedVerdict.ANSWER
+) -> JudgeVotes:
     """Return the votes of the model of that name; a pair that was asked here is not taken from files."""
     from_files = counted_votes(collection, verdict, with_named=True, model=name)
     judges = dict.fromkeys(judge_of(job) for job in collection.judge_jobs.all())
     judge = next((judge for judge in judges if judge.name == name), None)
-    if judge is None or verdict is not Verdict.ANSWER:
+    if judge is None or verdict is not CountedVerdict.ANSWER:
         return JudgeVotes(name, from_files)
     return _with_own(collection, judge, from_files)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import lazy
@@ -145,14 +144,10 @@ def page_of(job: JudgeJob) -> str:
     return f"{reverse('arena:judges', args=[job.collection.slug])}?job={job.pk}#job"
 
 
-def _jobs(collection_id: int) -> QuerySet[JudgeJob]:
-    return JudgeJob.objects.filter(collection=collection_id).select_related("collection", "by")
-
-
 LISTING = Listing(
     kind="votes",
     unit="pair",
-    jobs=_jobs,
+    jobs=lambda key: JudgeJob.objects.filter(collection=key).select_related("collection", "by"),
     name=lambda job: f"Ask {job.llm} for votes",
     does=lambda job: job.get_pairs_display(),
     address=page_of,

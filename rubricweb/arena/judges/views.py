@@ -24,7 +24,7 @@ from rubricweb.accounts import roles
 from rubricweb.arena import access, actions
 from rubricweb.arena.actions import JudgeRequest, NothingToJudge
 from rubricweb.arena.answers import CountedVote, counted_votes, paired_topics, stored_answers
-from rubricweb.arena.board import BoardRow, VoteBoard, vote_board
+from rubricweb.arena.board import VoteBoard, VoteBoardRow, vote_board
 from rubricweb.arena.judges import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.judges.kind import LISTING, price, price_of_job
 from rubricweb.arena.models import JudgedPair, JudgeJob
@@ -75,7 +75,7 @@ class RunStrengths:
 
     run_id: int
     run_tag: str
-    places: tuple[BoardRow | None, ...]
+    places: tuple[VoteBoardRow | None, ...]
     """By people, then by each judge; None without votes."""
 
 

@@ -625,6 +625,7 @@ class Migration(migrations.Migration):
                 (
                     "revision",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="grades",
                         to="banks.itemrevision",
@@ -684,7 +685,7 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("config", "revision", "passage"), name="grade_unique_per_config"
+                        fields=("revision", "config", "passage"), name="grade_unique_per_config"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

@@ -22,7 +22,7 @@ from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.graders.calibration_cards import CalibrationStatus
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -96,7 +96,7 @@ class BoardSpec:
     columns: tuple[MeasureColumn, ...] = ()
     version: BankVersion | None = None
     """None for the bank as it is now."""
-    source: Source = Source.GRADER
+    source: RatingSource = RatingSource.GRADER
     missing: MissingTopic = MissingTopic.ZERO
     by_subtopic: bool = False
     """A topic's score is the mean over its subtopics; a board of one topic averages its subtopics."""

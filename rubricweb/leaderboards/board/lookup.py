@@ -27,7 +27,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice
 from rubricweb.graders.rated_cells import calibrated_maps
 from rubricweb.grades.configs import default_min_grade, is_in_context, kinds_of
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, graders, scored_graders
@@ -160,7 +160,7 @@ def canonical_name(name: str) -> str:
 
 def check_labels(spec: BoardSpec) -> BoardSpec:
     """Return `spec`, unless its subtopics have no such definition, or its labels no such ratings."""
-    if spec.measure.mode is LabelMode.CALIBRATED and spec.source is not Source.GRADER:
+    if spec.measure.mode is LabelMode.CALIBRATED and spec.source is not RatingSource.GRADER:
         raise BoardError("source", "calibrated labels are made of the grader's own grades")
     if spec.by_subtopic and spec.measure.is_workbench:
         raise BoardError("definition", "the Workbench takes the items of whole topics, not of subtopics")

@@ -13,7 +13,7 @@ from rubricweb import __version__
 from rubricweb.core.formatting import counted
 from rubricweb.graders.rated_cells import maps_in_words
 from rubricweb.grades.configs import threshold_note
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import Board, BoardSpec, MeanBasis, MeasureColumn, sentences
@@ -33,9 +33,9 @@ DEFINITIONS = {
     Definition.WORKBENCH_0: "the published Workbench's, for ranks from 0",
 }
 SOURCES = {
-    Source.GRADER: "the grader",
-    Source.CORRECTED: "the grader, corrected by people",
-    Source.HUMANS: "people only",
+    RatingSource.GRADER: "the grader",
+    RatingSource.CORRECTED: "the grader, corrected by people",
+    RatingSource.HUMANS: "people only",
 }
 
 
@@ -144,7 +144,7 @@ def _labels(config: GraderConfig, measure: MeasureSpec) -> str:
 def label_basis(spec: BoardSpec) -> str:
     """Return `labels`, and each choice that is not the default: whose ratings, of which items."""
     parts = [labels(spec)]
-    if spec.source is not Source.GRADER:
+    if spec.source is not RatingSource.GRADER:
         parts.append(f"ratings by {SOURCES[spec.source]}")
     if spec.version:
         parts.append(f"items of version {spec.version.number}")
@@ -324,11 +324,11 @@ def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
 
 def graded_by(spec: BoardSpec) -> str:
     """Return, in the words of a sentence, who graded the passages: "graded by the language model X"."""
-    if spec.source is Source.HUMANS:
+    if spec.source is RatingSource.HUMANS:
         return "rated by people"
     backend = backends.BACKENDS.get(spec.config.backend)
     model = "the language model " if backend and backend.needs_model else ""
-    corrected = ", corrected by people" if spec.source is Source.CORRECTED else ""
+    corrected = ", corrected by people" if spec.source is RatingSource.CORRECTED else ""
     return f"graded by {model}{spec.config.llm}{corrected}"
 
 

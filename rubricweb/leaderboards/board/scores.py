@@ -25,7 +25,7 @@ from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.corpus.run_slices import pool_of
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.progress import topics_of
-from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_matrices import RatingSource, ratings_by
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.scoring import (
@@ -118,7 +118,7 @@ def n_hidden(spec: BoardSpec) -> int:
     by_topic = visibility.hidden_cells(spec.collection.pk)
     if not any(hidden.ratings for hidden in by_topic.values()):
         return 0
-    items, is_graded = topic_items_of(spec), spec.source is Source.GRADER
+    items, is_graded = topic_items_of(spec), spec.source is RatingSource.GRADER
     return sum(
         hidden.uids[revision] in items.get(topic, NOTHING).uids
         for topic, hidden in by_topic.items()
@@ -189,7 +189,7 @@ def column_basis(base: Basis, column: MeasureColumn) -> Basis:
         bank=column.bank,
         kinds=column.kinds,
         version=base.spec.version if has_version else None,
-        source=Source.GRADER,
+        source=RatingSource.GRADER,
     )
     if column.bank is None:
         spec = replace(spec, facet="", by_subtopic=False)

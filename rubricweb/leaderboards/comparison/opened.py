@@ -16,7 +16,7 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.models import Passage, Response, Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import visibility
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.scoring import topic_labels
 from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.certainty import ScoredBoard
@@ -140,7 +140,7 @@ class TopicSheet:
         spec, pool = scored.spec, scored.base.pool.by_topic[topic_id]
         uids = scored.base.topic_items.get(topic_id, NOTHING).uids
         hidden = visibility.hidden_cells(spec.collection.pk)[topic_id]
-        places = hidden.graders if spec.source is Source.GRADER else hidden.ratings
+        places = hidden.graders if spec.source is RatingSource.GRADER else hidden.ratings
         ratings = scored.base.grades[topic_id].matrix.columns(uids).ratings
         return cls(scored, pool, uids, ratings, visibility.mask_of(pool, uids, hidden.named(places)))
 

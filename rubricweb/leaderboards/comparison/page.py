@@ -21,7 +21,7 @@ from rubricweb.core.http import Context, HtmxRequest, download, form_response, p
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.run_slices import run_names
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
 from rubricweb.grades.selectors import graders_of
@@ -43,7 +43,7 @@ NOW = "now"
 DIFFERENT = ("grader", "bank", "measure", "min_grade", "cutoff", "version", "source", "definition")
 """What may be different before."""
 OFFERED = 2
-USUAL = {"version": NOW, "source": str(Source.GRADER), "definition": str(Definition.PAPERS)}
+USUAL = {"version": NOW, "source": str(RatingSource.GRADER), "definition": str(Definition.PAPERS)}
 """What an address names of the board before where it would say nothing of the board now."""
 PAGE, PART = "leaderboards/compare.html", "compare"
 SVG = "image/svg+xml"

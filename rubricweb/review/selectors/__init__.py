@@ -16,7 +16,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.human_matrices import Source, corrected, human_matrices
+from rubricweb.grades.human_matrices import RatingSource, corrected, human_matrices
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
@@ -158,11 +158,11 @@ def people_of(layers: Layers, columns: Sequence[ItemColumn], passages: int) -> R
     return ratings_of(layers.by_people, columns, passages)
 
 
-def blinded(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
+def blinded(sheet: CheckedSheet, hidden: Mask, source: RatingSource) -> CheckedSheet:
     """Return the sheet without others' ratings of the cells that the reader still has to rate."""
     if not hidden.any():
         return sheet
-    instead = MISSING if source is Source.HUMANS else sheet.graded
+    instead = MISSING if source is RatingSource.HUMANS else sheet.graded
     outcomes = np.where(hidden, instead, sheet.outcomes).astype(np.int8)
     return replace(
         sheet,
@@ -268,9 +268,9 @@ ORDERS: dict[str, tuple[str, Callable[[GridColumn], float]]] = {
 }
 GROUPS = {"judgment": "judgment", "none": "none"}
 SOURCES = {
-    Source.GRADER: "the grader",
-    Source.HUMANS: "people",
-    Source.CORRECTED: "the grader, corrected by people",
+    RatingSource.GRADER: "the grader",
+    RatingSource.HUMANS: "people",
+    RatingSource.CORRECTED: "the grader, corrected by people",
 }
 
 
@@ -289,7 +289,7 @@ class GridQuery:
     order: str = "bank"
     kind: str = ""
     run: str = ""
-    source: str = Source.GRADER.value
+    source: str = RatingSource.GRADER.value
     version: int = 0
     """The number of a version of the bank; 0 for the bank as it is."""
     min_grade: int | None = None

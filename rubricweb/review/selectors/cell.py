@@ -23,7 +23,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import answers_for
-from rubricweb.grades.human_matrices import Source, decided
+from rubricweb.grades.human_matrices import RatingSource, decided
 from rubricweb.grades.human_models import HumanGrade, answer_digest
 from rubricweb.grades.in_context import alone_of, config_on, occurrences
 from rubricweb.grades.matrices import TopicGrades
@@ -328,8 +328,8 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     events = events.filter(by=reader) if hidden.ratings else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
-    source = Source(query.source)
-    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
+    source = RatingSource(query.source)
+    by_people = source is RatingSource.HUMANS or (source is RatingSource.CORRECTED and sheet.checked.any())
     outcomes = sheet.by_people if by_people else sheet.graded
     sheet = replace(sheet, ratings=without_contradictions(outcomes), outcomes=outcomes)
     mine = now.get(reader.pk)

@@ -17,7 +17,7 @@ from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import matrices, visibility
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import (
     DIRECT_COLUMN,
@@ -157,7 +157,7 @@ class TopicGrid:
     def window(self, columns: Sequence[GridColumn], rows: Sequence[int], flags: OpenCounts) -> Window:
         passages = [self.pool.passage_pks[row] for row in rows]
         marked = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
-        tags, source = self.collection.run_tags, Source(self.query.source)
+        tags, source = self.collection.run_tags, RatingSource(self.query.source)
         own, blind, beginnings = self.own, self.hidden.graders, excerpts(passages)
         return Window(
             self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind, beginnings
@@ -216,7 +216,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     graded = graded_by_kind(collection, topic, rater)
     layered = all_layers(rater, collection.only(topic.pk), graded)
     wordings = older_wordings(bank, topic)
-    outcomes = _source(Source(query.source), layered, item_columns, len(pool.doc_ids))
+    outcomes = _source(RatingSource(query.source), layered, item_columns, len(pool.doc_ids))
     sheet = CheckedSheet(
         without_contradictions(outcomes),
         judged(pool),
@@ -240,7 +240,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     from_people, from_graders = (
         visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.ratings, hidden.graders)
     )
-    sheet = blinded(sheet, from_people, Source(query.source))
+    sheet = blinded(sheet, from_people, RatingSource(query.source))
     aside = Flag.set_aside_of_items(bank.pk, topic.pk)
     measured = tuple(
         replace(column, is_spurious=column.is_spurious and (Kind.SPURIOUS, column.revision_pk) not in aside)
@@ -265,13 +265,13 @@ def _labels(graded: Mapping[ItemKind, matrices.TopicGrades], rater: Rater) -> Ra
     return graded[ItemKind.DIRECT].matrix.columns([DIRECT_COLUMN.uid]).ratings[:, 0]
 
 
-def _source(source: Source, layered: Layers, columns: tuple[ItemColumn, ...], passages: int) -> Ratings:
-    if source is Source.HUMANS:
+def _source(source: RatingSource, layered: Layers, columns: tuple[ItemColumn, ...], passages: int) -> Ratings:
+    if source is RatingSource.HUMANS:
         return outcomes_of(layered.by_people, columns, passages)
     by_config = outcomes_of(
-        layered.graded if source is Source.GRADER else layered.corrected, columns, passages
+        layered.graded if source is RatingSource.GRADER else layered.corrected, columns, passages
     )
-    if source is Source.GRADER:
+    if source is RatingSource.GRADER:
         return by_config
     by_people = outcomes_of(layered.by_people, columns, passages)
     return np.asarray(np.where(by_people != MISSING, by_people, by_config), dtype=np.int8)
@@ -332,7 +332,7 @@ def _offers(grid: TopicGrid) -> tuple[Offer, ...]:
 
 def _counts(grid: TopicGrid) -> GridCounts:
     ratings, labels, passages = grid.sheet.ratings, grid.sheet.passage_labels, len(grid.sheet.judged)
-    by_people = Source(grid.query.source) is Source.HUMANS
+    by_people = RatingSource(grid.query.source) is RatingSource.HUMANS
     blind, unseen = (
         visibility.mask(places, grid.pool.passage_pks, [item.revision_pk for item in grid.items])
         for places in (grid.hidden.graders, grid.hidden.graders | grid.hidden.ratings)

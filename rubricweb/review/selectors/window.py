@@ -186,7 +186,7 @@ class Window:
     marks: Marks
     flags: OpenCounts
     own: OwnRatings
-    source: human_matrices.Source
+    source: human_matrices.RatingSource
     blind: visibility.Pairs
     """Cells whose grades the reader may not see yet."""
     excerpts: Mapping[int, str]
@@ -226,7 +226,7 @@ class Window:
             else:
                 mark = self.marks.get((column.revision_pk, passage), "")
                 cell = _cell(
-                    *at_cell, rating, mark if self.source is human_matrices.Source.GRADER else "", place
+                    *at_cell, rating, mark if self.source is human_matrices.RatingSource.GRADER else "", place
                 )
             marked, own = remarks.get(column.at, ()), self.own.get((column.revision_pk, passage))
             marked = marked if column.text else (*marked, WORDLESS)

@@ -137,7 +137,7 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
             how = {"by": request.user, "seen": cleaned["seen"], "uid": cleaned["uid"]}
             judge_answer = verification.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
             return Saving(None, judge_answer)
-        now = displayed_rating(item, passage, rater, human_matrices.Source.GRADER)
+        now = displayed_rating(item, passage, rater, human_matrices.RatingSource.GRADER)
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
         verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}

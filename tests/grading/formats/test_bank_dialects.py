@@ -111,9 +111,9 @@ def _moved(read):
 
 
 def found_at(line):
-    from grading.formats.banks.records import Source
+    from grading.formats.banks.records import RecordPlace
 
-    return Source(line.line, f"nuggets_{line.query_id}.json")
+    return RecordPlace(line.line, f"nuggets_{line.query_id}.json")
 
 
 def test_v3_items():

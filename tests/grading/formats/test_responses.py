@@ -10,20 +10,26 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.responses import Dialect, dialect_of, inspect_responses, read_responses, write_responses
+from grading.formats.responses import (
+    ResponseDialect,
+    dialect_of,
+    inspect_responses,
+    read_responses,
+    write_responses,
+)
 from grading.formats.responses.conversion import dialect_of_lines
 from grading.types import Citation, Sentence
 from tests.grading.formats.mutations import damaged
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 DIALECTS = {
-    "rag24.jsonl": Dialect.RAG24,
-    "rag25.jsonl": Dialect.RAG25,
-    "rag25_ids.jsonl": Dialect.RAG25,
-    "ragtime.jsonl": Dialect.RAGTIME,
-    "dragun.jsonl": Dialect.DRAGUN,
-    "autojudge.jsonl": Dialect.AUTOJUDGE,
-    "biogen24.json": Dialect.BIOGEN24,
+    "rag24.jsonl": ResponseDialect.RAG24,
+    "rag25.jsonl": ResponseDialect.RAG25,
+    "rag25_ids.jsonl": ResponseDialect.RAG25,
+    "ragtime.jsonl": ResponseDialect.RAGTIME,
+    "dragun.jsonl": ResponseDialect.DRAGUN,
+    "autojudge.jsonl": ResponseDialect.AUTOJUDGE,
+    "biogen24.json": ResponseDialect.BIOGEN24,
 }
 
 
@@ -66,7 +72,7 @@ def test_positions_written_as_text_are_positions(citations, references, cited, t
     path.write_text(json.dumps(line))
     (response,) = read_responses(path)
     assert [citation.doc_id for citation in response.sentences[0].citations] == cited
-    write_responses(written, [response], Dialect.RAG24)
+    write_responses(written, [response], ResponseDialect.RAG24)
     assert list(read_responses(written)) == [response]
 
 
@@ -164,7 +170,7 @@ def test_what_changed_is_overwritten_and_the_rest_stays(tmp_path):
         dataclasses.replace(first.sentences[3], citations=()),
     )
     changed = dataclasses.replace(first, run_tag="rose", team="T042", query_id="70", sentences=sentences)
-    write_responses(tmp_path / "run", [changed, second], Dialect.RAG25)
+    write_responses(tmp_path / "run", [changed, second], ResponseDialect.RAG25)
     was, now = as_json(FORMATS / "rag25.jsonl")[0], as_json(tmp_path / "run")[0]
     assert now["metadata"] == was["metadata"] | {"run_id": "rose", "team_id": "T042", "narrative_id": "70"}
     assert now["references"] == [*was["references"], "shard_00007_7"]
@@ -179,7 +185,7 @@ def test_what_changed_is_overwritten_and_the_rest_stays(tmp_path):
 def test_a_sentence_that_is_taken_out_takes_what_the_file_said_of_it_along(tmp_path):
     first, _ = read("autojudge.jsonl")
     changed = dataclasses.replace(first, sentences=first.sentences[1:], documents={"Wax": "Made by glands."})
-    write_responses(tmp_path / "run", [changed], Dialect.AUTOJUDGE)
+    write_responses(tmp_path / "run", [changed], ResponseDialect.AUTOJUDGE)
     (now,) = as_json(tmp_path / "run")
     assert now["responses"] == [{"text": "They sleep, too.", "citations": []}]
     assert now["documents"] == {"Wax": {"id": "Wax", "text": "Made by glands."}}
@@ -199,7 +205,9 @@ def test_a_bad_line_does_not_hide_the_others(tmp_path):
 def test_a_run_id_with_white_space_is_not_written(tmp_path):
     (response,) = read("dragun.jsonl")
     with pytest.raises(BadFormat, match="the run tag 'a b' is empty or holds white space, expected one word"):
-        write_responses(tmp_path / "run", [dataclasses.replace(response, run_tag="a b")], Dialect.DRAGUN)
+        write_responses(
+            tmp_path / "run", [dataclasses.replace(response, run_tag="a b")], ResponseDialect.DRAGUN
+        )
 
 
 @pytest.mark.parametrize(("name", "dialect"), DIALECTS.items())

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.responses import Dialect, dialect_of, losses, read_responses, write_responses
+from grading.formats.responses import ResponseDialect, dialect_of, losses, read_responses, write_responses
 from grading.formats.responses.conversion import converted
 from grading.types import Citation, Response, Sentence
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 FILES = {
-    Dialect.RAG24: "rag24.jsonl",
-    Dialect.RAG25: "rag25.jsonl",
-    Dialect.RAGTIME: "ragtime.jsonl",
-    Dialect.DRAGUN: "dragun.jsonl",
-    Dialect.AUTOJUDGE: "autojudge.jsonl",
-    Dialect.BIOGEN24: "biogen24.json",
+    ResponseDialect.RAG24: "rag24.jsonl",
+    ResponseDialect.RAG25: "rag25.jsonl",
+    ResponseDialect.RAGTIME: "ragtime.jsonl",
+    ResponseDialect.DRAGUN: "dragun.jsonl",
+    ResponseDialect.AUTOJUDGE: "autojudge.jsonl",
+    ResponseDialect.BIOGEN24: "biogen24.json",
 }
 SEGMENTS = ["msmarco_v2.1_doc_01_1001#1_20001", "msmarco_v2.1_doc_02_1002#2_20002"]
 
@@ -30,15 +30,15 @@ def written(dialect, target):
     return converted(first(dialect), target)[0]
 
 
-@pytest.mark.parametrize("target", Dialect)
-@pytest.mark.parametrize("source", Dialect)
+@pytest.mark.parametrize("target", ResponseDialect)
+@pytest.mark.parametrize("source", ResponseDialect)
 def test_what_is_written_in_a_dialect_is_read_again(source, target, tmp_path):
     """Texts and ids stay; the order of citations stays where they have no scores."""
     responses = list(read_responses(FORMATS / FILES[source]))
     write_responses(tmp_path / "run", responses, target)
     again = list(read_responses(tmp_path / "run"))
     assert [(r.run_tag, r.query_id) for r in again] == [(r.run_tag, r.query_id) for r in responses]
-    if target is not Dialect.BIOGEN24:
+    if target is not ResponseDialect.BIOGEN24:
         assert [[s.text for s in r.sentences] for r in again] == [
             [s.text for s in r.sentences] for r in responses
         ]
@@ -53,11 +53,11 @@ def test_what_is_written_in_a_dialect_is_read_again(source, target, tmp_path):
 
 
 def test_made_up_scores_are_listed():
-    assert written(Dialect.DRAGUN, Dialect.RAGTIME)["responses"][0]["citations"] == {
+    assert written(ResponseDialect.DRAGUN, ResponseDialect.RAGTIME)["responses"][0]["citations"] == {
         SEGMENTS[0]: 1.0,
         SEGMENTS[1]: 0.5,
     }
-    assert losses(first(Dialect.DRAGUN), Dialect.RAGTIME) == [
+    assert losses(first(ResponseDialect.DRAGUN), ResponseDialect.RAGTIME) == [
         f"sentence 1: the score 1 of {SEGMENTS[0]} is made up from its rank",
         f"sentence 1: the score 0.5 of {SEGMENTS[1]} is made up from its rank",
     ]
@@ -65,15 +65,18 @@ def test_made_up_scores_are_listed():
 
 def test_a_map_cites_a_document_once():
     twice = Response("r", "t", (Sentence("A.", (Citation("a"), Citation("b"), Citation("a"))),))
-    content, notes = converted(twice, Dialect.RAGTIME)
+    content, notes = converted(twice, ResponseDialect.RAGTIME)
     assert content["responses"][0]["citations"] == {"a": 1.0, "b": 0.5}
     assert notes[-1] == "sentence 1: a is cited once instead of several times"
 
 
 def test_scores_become_an_order_best_first():
     low, high = "0a1b2c3d-0000-4000-8000-000000000001_1", "0a1b2c3d-0000-4000-8000-000000000002_2"
-    assert written(Dialect.RAGTIME, Dialect.AUTOJUDGE)["responses"][0]["citations"] == [high, low]
-    assert losses(first(Dialect.RAGTIME), Dialect.AUTOJUDGE) == [
+    assert written(ResponseDialect.RAGTIME, ResponseDialect.AUTOJUDGE)["responses"][0]["citations"] == [
+        high,
+        low,
+    ]
+    assert losses(first(ResponseDialect.RAGTIME), ResponseDialect.AUTOJUDGE) == [
         f"sentence 1: the score 0.5 of {low} is dropped",
         f"sentence 1: the score 90 of {high} is dropped",
     ]
@@ -81,11 +84,11 @@ def test_scores_become_an_order_best_first():
 
 def test_equal_scores_keep_the_file_s_order():
     tied = Response("r", "t", (Sentence("A.", (Citation("b", 0.5), Citation("a", 0.5), Citation("c", 0.7))),))
-    assert converted(tied, Dialect.DRAGUN)[0]["responses"][0]["citations"] == ["c", "b", "a"]
+    assert converted(tied, ResponseDialect.DRAGUN)[0]["responses"][0]["citations"] == ["c", "b", "a"]
 
 
 def test_ids_become_positions_and_what_is_cited_joins_the_references():
-    content = written(Dialect.AUTOJUDGE, Dialect.RAG25)
+    content = written(ResponseDialect.AUTOJUDGE, ResponseDialect.RAG25)
     assert content["answer"][0]["citations"] == [0]
     assert content["references"] == ["Waggle_dance"]
     assert content["answer"][0]["evaldata"] == {"ok": True}
@@ -95,27 +98,27 @@ def test_ids_become_positions_and_what_is_cited_joins_the_references():
         "narrative_id": "bees",
         "collection_ids": ["kiddie"],
     }
-    assert losses(first(Dialect.AUTOJUDGE), Dialect.RAG25) == [
+    assert losses(first(ResponseDialect.AUTOJUDGE), ResponseDialect.RAG25) == [
         "metadata.narrative is not known",
         "references: Waggle_dance is added, since sentence 1 cites it",
     ]
 
 
 def test_rag24_has_a_place_for_the_topic_only():
-    content = written(Dialect.RAG25, Dialect.RAG24)
+    content = written(ResponseDialect.RAG25, ResponseDialect.RAG24)
     assert {key: content[key] for key in ("run_id", "topic_id", "topic", "response_length")} == {
         "run_id": "hive-1",
         "topic_id": 7,
         "topic": "Why do bees dance? I keep two hives.",
         "response_length": 18,
     }
-    assert losses(first(Dialect.RAG25), Dialect.RAG24) == [
+    assert losses(first(ResponseDialect.RAG25), ResponseDialect.RAG24) == [
         "metadata.type is dropped",
         "metadata.prompt is dropped",
         "metadata.seed is dropped",
         "team_id is dropped",
     ]
-    assert losses(first(Dialect.AUTOJUDGE), Dialect.RAG24)[:2] == [
+    assert losses(first(ResponseDialect.AUTOJUDGE), ResponseDialect.RAG24)[:2] == [
         "metadata.collection_ids is dropped",
         "the text of Waggle_dance is dropped",
     ]
@@ -123,22 +126,22 @@ def test_rag24_has_a_place_for_the_topic_only():
 
 def test_the_topic_is_filled_in_where_the_file_does_not_say_it(tmp_path):
     path = tmp_path / "answers.jsonl"
-    answer = first(Dialect.AUTOJUDGE)
-    write_responses(path, [answer], Dialect.RAG24, {answer.query_id: "How do bees find food?"})
+    answer = first(ResponseDialect.AUTOJUDGE)
+    write_responses(path, [answer], ResponseDialect.RAG24, {answer.query_id: "How do bees find food?"})
     content = json.loads(path.read_text(encoding="utf-8"))
     assert content["topic"] == "How do bees find food?"
-    assert "topic is not known" not in losses(answer, Dialect.RAG24, "How do bees find food?")
-    assert "topic is not known" in losses(answer, Dialect.RAG24)
-    assert "narrative" not in converted(answer, Dialect.DRAGUN, "Bees?")[0]["metadata"]
-    kept = converted(first(Dialect.RAG25), Dialect.RAG24, "Bees?")[0]
+    assert "topic is not known" not in losses(answer, ResponseDialect.RAG24, "How do bees find food?")
+    assert "topic is not known" in losses(answer, ResponseDialect.RAG24)
+    assert "narrative" not in converted(answer, ResponseDialect.DRAGUN, "Bees?")[0]["metadata"]
+    kept = converted(first(ResponseDialect.RAG25), ResponseDialect.RAG24, "Bees?")[0]
     assert kept["topic"] == "Why do bees dance? I keep two hives."
 
 
 def test_dragun_allows_five_fields_of_metadata():
-    content = written(Dialect.RAG24, Dialect.DRAGUN)
+    content = written(ResponseDialect.RAG24, ResponseDialect.DRAGUN)
     assert content["metadata"] == {"run_id": "apiary", "topic_id": 2024}
     assert content["reasoning_traces"] == ["first thoughts"]
-    assert losses(first(Dialect.RAG24), Dialect.DRAGUN) == [
+    assert losses(first(ResponseDialect.RAG24), ResponseDialect.DRAGUN) == [
         "response_length is dropped",
         "metadata.narrative is dropped",
         "metadata.type is not known",
@@ -147,7 +150,7 @@ def test_dragun_allows_five_fields_of_metadata():
 
 
 def test_biogen_has_one_text():
-    content, notes = converted(first(Dialect.RAG25), Dialect.BIOGEN24)
+    content, notes = converted(first(ResponseDialect.RAG25), ResponseDialect.BIOGEN24)
     assert (content["team_id"], content["run_name"]) == ("hive", "hive-1")
     (result,) = content["results"]
     assert result["answer"].startswith(
@@ -162,7 +165,7 @@ def test_biogen_has_one_text():
 
 
 def test_what_biogen_says_of_a_run_is_listed():
-    assert losses(first(Dialect.BIOGEN24), Dialect.RAG25)[:3] == [
+    assert losses(first(ResponseDialect.BIOGEN24), ResponseDialect.RAG25)[:3] == [
         "contact_email is dropped",
         "note is dropped",
         "metadata.narrative is not known",
@@ -170,22 +173,22 @@ def test_what_biogen_says_of_a_run_is_listed():
 
 
 def test_biogen_takes_one_run_a_document(tmp_path):
-    responses = [first(Dialect.BIOGEN24), first(Dialect.DRAGUN)]
+    responses = [first(ResponseDialect.BIOGEN24), first(ResponseDialect.DRAGUN)]
     with pytest.raises(BadFormat, match="responses of several runs, expected one run a document"):
-        write_responses(tmp_path / "run.json", responses, Dialect.BIOGEN24)
+        write_responses(tmp_path / "run.json", responses, ResponseDialect.BIOGEN24)
     with pytest.raises(BadFormat, match="no responses, expected those of a run"):
-        write_responses(tmp_path / "run.json", [], Dialect.BIOGEN24)
+        write_responses(tmp_path / "run.json", [], ResponseDialect.BIOGEN24)
 
 
-@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("dialect", ResponseDialect)
 def test_a_response_that_no_file_said_is_written(dialect, tmp_path):
     sentences = (Sentence("Honey soothes.", (Citation("11", 0.5),)), Sentence("It is sweet.", ()))
     response = Response("r1", "t1", sentences, team="teamA", documents={"11": "On honey."})
     write_responses(tmp_path / "run", [response], dialect)
     (again,) = read_responses(tmp_path / "run")
-    expected = (Citation("11", 0.5),) if dialect is Dialect.RAGTIME else (Citation("11"),)
+    expected = (Citation("11", 0.5),) if dialect is ResponseDialect.RAGTIME else (Citation("11"),)
     assert [sentence.citations for sentence in again.sentences] == [expected, ()]
-    assert dialect_of(again.foreign) in (dialect, Dialect.AUTOJUDGE)
+    assert dialect_of(again.foreign) in (dialect, ResponseDialect.AUTOJUDGE)
 
 
 def test_mirrored_sentences_become_one_list():
@@ -195,7 +198,7 @@ def test_mirrored_sentences_become_one_list():
         "responses": [{"text": "A."}],
     }
     response = Response("r", "t", (Sentence("A.", None),), foreign=line)
-    assert converted(response, Dialect.AUTOJUDGE)[0] == line
-    assert json.dumps(converted(response, Dialect.RAG25)[0]) == json.dumps(
+    assert converted(response, ResponseDialect.AUTOJUDGE)[0] == line
+    assert json.dumps(converted(response, ResponseDialect.RAG25)[0]) == json.dumps(
         {"metadata": {"run_id": "r", "narrative_id": "t"}, "answer": [{"text": "A."}]}
     )

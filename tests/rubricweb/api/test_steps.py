@@ -19,7 +19,7 @@ from tests.grading.odd_replies import reply
 from tests.grading.servers.http import Reply, serving
 from tests.rubricweb.api.conftest import AT
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 MODEL = {"backend": "openai_compatible", "llm": "m"}
 QUERY = {"qid": "7", "text": "What lifts the tides?"}
 TEXTS = {"d1": "The moon lifts the tides.", "d2": "The sun lifts the tides a little.", "d3": "Bread browns."}

@@ -21,6 +21,8 @@ from tests.rubricweb.markup import markup
 from tests.rubricweb.walking import LINK, Walk, is_page
 from tests.rubricweb.worlds import blind_campaign, parameters, world
 
+pytestmark = pytest.mark.portable
+
 EVERY_LINK = re.compile(LINK.pattern + r'|(?:formaction|hx-post|sse-connect)="([^"#]+)')
 
 

@@ -123,6 +123,7 @@ def test_other_programs_read_the_files(own: Bank):
     assert sorted(found.fetchall()) == expected
 
 
+@pytest.mark.portable
 def test_every_page_is_a_board_or_says_how_to_get_the_grades_back(
     own: Bank, client: Client, owner: User, monkeypatch
 ):

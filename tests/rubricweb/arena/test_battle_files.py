@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from rubricweb.accounts.models import User
-from rubricweb.arena.answers import Verdict
+from rubricweb.arena.answers import CountedVerdict
 from rubricweb.arena.board import vote_board
 from rubricweb.arena.models import Battle, Vote
 from rubricweb.corpus.models import Collection, Topic
@@ -126,7 +126,7 @@ def test_file_votes_count_beside_those_on_answers_and_say_where_they_are_from(
     imported(tmp_path, text, "autumn", voter="gpt-judge")
     board = vote_board(collection)
     assert (board.votes, board.voters, board.from_files) == (3, 2, (("gpt-judge", 2),))
-    assert (board.outdated, vote_board(collection, Verdict.EVIDENCE).votes) == (0, 1)
+    assert (board.outdated, vote_board(collection, CountedVerdict.EVIDENCE).votes) == (0, 1)
     long = vote_board(collection, at_equal_length=True)
     assert (long.votes, long.unknown_lengths) == (2, 1)
     client = client_of(owner)
@@ -144,13 +144,13 @@ def test_our_votes_on_evidence_come_in_again_beside_those_on_answers(
 ):
     voted(assessor, topics[0], runs[0], runs[1], "left", "right")
     voted(assessor, topics[1], runs[0], runs[1], "tie", "both_bad")
-    paths = [tmp_path / f"{verdict}.csv" for verdict in Verdict]
-    for verdict, path in zip(Verdict, paths, strict=True):
+    paths = [tmp_path / f"{verdict}.csv" for verdict in CountedVerdict]
+    for verdict, path in zip(CountedVerdict, paths, strict=True):
         call_command("export_battles", "autumn", "--on", verdict, "--out", path, stderr=io.StringIO())
     summary = import_collection("other", files=ImportFiles(battles=tuple(paths)), by=None)
     assert (summary.counts["votes"].new, summary.counts["topics"].new) == (4, 2)
     other = Collection.objects.get(slug="other")
-    for verdict, path in zip(Verdict, paths, strict=True):
+    for verdict, path in zip(CountedVerdict, paths, strict=True):
         before, after = (vote_board(each, verdict) for each in (collection, other))
         assert (after.votes, after.both_bad) == (before.votes, before.both_bad)
         assert [row.bradley_terry for row in after.rows] == [row.bradley_terry for row in before.rows]

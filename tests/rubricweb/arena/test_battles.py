@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from rubricweb.arena import actions
-from rubricweb.arena.answers import Verdict, counted_votes
+from rubricweb.arena.answers import CountedVerdict, counted_votes
 from rubricweb.arena.battles import NothingToDraw, NothingToTakeBack, NotTwoAnswers, VotedMeanwhile, draw
 from rubricweb.arena.models import Arena, Battle
 from rubricweb.core.models import AuditEntry
@@ -217,7 +217,7 @@ def test_answers_that_are_word_for_word_the_same_do_not_meet(collection, topics,
 
 def test_verdicts_on_evidence_are_counted_by_themselves(collection, topics, runs, owner):
     voted(owner, topics[0], runs[0], runs[1], "left", "right")
-    outcomes = [counted_votes(collection, verdict).votes[0].outcome for verdict in Verdict]
+    outcomes = [counted_votes(collection, verdict).votes[0].outcome for verdict in CountedVerdict]
     assert outcomes == [1, -1]
 
 

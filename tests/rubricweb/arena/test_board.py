@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from rubricweb.arena.answers import CountedVote, Verdict, counted_votes
+from rubricweb.arena.answers import CountedVerdict, CountedVote, counted_votes
 from rubricweb.arena.board import vote_board, voter_agreement
 from rubricweb.arena.rubric import coverages, rubric_and_votes
 from rubricweb.core.reader import Reader, reading_as
@@ -41,7 +41,7 @@ def test_wins_ties_losses_and_strengths(collection, topics, runs, voters):
     assert np.isclose(sum(row.strength for row in board.rows), 0)
     assert [row.rank for row in board.rows] == ["1\N{EN DASH}3"] * 3
     assert not board.has_intervals
-    evidence = vote_board(collection, Verdict.EVIDENCE)
+    evidence = vote_board(collection, CountedVerdict.EVIDENCE)
     assert evidence.rows[0].run_tag == "secretgamma"
 
 
@@ -105,14 +105,14 @@ def test_where_the_rubric_and_people_differ(collection, bank, topics, runs, vote
         voted(voter, topics[1], alpha, beta, "left")
     found = rubric_and_votes(bank, raters(bank)[0], 4, counted_votes(bank.collection).votes)
     (one,) = found.disagreements
-    assert (one.rubric.run_tag, one.people.run_tag, one.people.votes, one.rubric.votes) == (
+    assert (one.rubric.run_tag, one.voters.run_tag, one.voters.votes, one.rubric.votes) == (
         "secretalpha",
         "secretgamma",
         2,
         1,
     )
     assert [item.text for item in one.rubric.only] == ["What pulls?", "What moves?"]
-    assert [Passage.objects.get(pk=pk).text for pk in one.people.uncovered] == ["Land stands still."]
+    assert [Passage.objects.get(pk=pk).text for pk in one.voters.uncovered] == ["Land stands still."]
     assert found.ungraded == 3, "the bank asks nothing about the second topic"
     assert (found.explained.votes, found.explained.decided) == (6, 6)
     assert found.explained.same_side.value == pytest.approx(4 / 6)

@@ -15,7 +15,7 @@ from django.db.models import CharField, TextField
 
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Response
-from rubricweb.imports.upload import UploadForm
+from rubricweb.imports.upload import FilesForm
 from tests.factories import MembershipFactory, UserFactory
 from tests.rubricweb import two_worlds
 from tests.rubricweb.routes import readable_routes
@@ -187,7 +187,7 @@ def test_whatever_is_typed_has_a_direction():
 
 def test_a_field_for_files_has_a_fixed_direction():
     """Chromium looks at all lines anew for each one: of 100,000 it would stand still for half a minute."""
-    [tag] = re.findall(r"<textarea[^>]*>", str(UploadForm()))
+    [tag] = re.findall(r"<textarea[^>]*>", str(FilesForm()))
     assert 'dir="ltr"' in tag
     assert "auto" not in tag
 

@@ -1,5 +1,6 @@
 """`rubricweb demo` as a new user runs it: it loads, serves, grades and stops."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -12,9 +13,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.conflicts import ConflictQuery, conflicts
@@ -31,18 +34,45 @@ from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import BoardSpec, selectors
 from rubricweb.submissions.models import Submission
 from rubricweb.support.models import SupportEvent
-from tests.schema import copy_sqlite
 
 ROOT = Path(__file__).resolve().parents[3]
+DATABASE = "rubricweb.sqlite3"
 START_SECONDS = 240
 """Until a test gives up: long, because the machine may be busy."""
 
 started: list[subprocess.Popen[str]] = []
 
 
+@dataclass(frozen=True)
+class FirstStart:
+    """What a new user's first demo left behind, and what it said."""
+
+    folder: Path
+    port: int
+    health: str
+    output: str
+
+
+@pytest.fixture(scope="module")
+def first_start(tmp_path_factory: pytest.TempPathFactory) -> FirstStart:
+    """The demo from nothing, until it is interrupted; tests that start it again take copies of its data."""
+    folder, port = tmp_path_factory.mktemp("demo") / "data", _free_port()
+    process = _start(folder, port)
+    health = _healthy(port, process)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    return FirstStart(folder, port, health, output)
+
+
 @pytest.fixture
-def demo(db, redis_server, settings, tmp_path) -> Collection:
-    """The demo as `manage.py demo` loads it, step by step."""
+def demo(transactional_db, first_start, redis_server, settings, tmp_path) -> Collection:
+    """The demo as `manage.py demo` loaded it, on SQLite; elsewhere step by step."""
+    if connection.vendor == "sqlite":
+        settings.DATA_DIR = first_start.folder
+        with contextlib.closing(sqlite3.connect(first_start.folder / DATABASE)) as loaded:
+            connection.ensure_connection()
+            loaded.backup(connection.connection)
+        return Collection.objects.get(slug=SLUG)
     settings.DATA_DIR = tmp_path
     collection = load_demo()
     for step in further_steps().values():
@@ -62,6 +92,7 @@ def test_loading_grades_every_cell(redis_server):
     assert collection.memberships.count() == len(ACCOUNTS)
 
 
+@pytest.mark.portable
 def test_the_whole_demo_fills_every_room_and_tells_top_from_bottom(demo):
     """In one test, because loading takes seconds."""
     assert_the_bank_has_two_versions(demo)
@@ -160,22 +191,6 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _with_tables(folder: Path) -> Path:
-    """A folder of data where no migration needs to run; without it, all do."""
-    folder.mkdir(exist_ok=True)
-    copy_sqlite(folder / "rubricweb.sqlite3")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data of a new user who has stopped the demo again; a test starts from a copy."""
-    folder = _with_tables(tmp_path_factory.mktemp("demo") / "data")
-    load = [sys.executable, "manage.py", "demo", "--load-only"]
-    subprocess.run(load, cwd=ROOT, env=_environment(folder), check=True, capture_output=True)
-    return folder
-
-
 def _healthy(port: int, process: subprocess.Popen[str]) -> str:
     """What /healthz says once a worker beats."""
     deadline, said = time.monotonic() + START_SECONDS, ""
@@ -205,9 +220,9 @@ def _is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _nothing_is_left() -> Iterator[None]:
-    """A test that fails leaves no demo behind, whose processes would go on."""
+    """Tests that fail leave no demo behind, whose processes would go on."""
     yield
     while started:
         process = started.pop()
@@ -216,7 +231,7 @@ def _nothing_is_left() -> Iterator[None]:
             process.communicate(timeout=60)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _interruptible() -> Iterator[None]:
     """Tests that run in the background may ignore these signals, and would hand that down."""
     signals = (signal.SIGINT, signal.SIGHUP)
@@ -226,33 +241,33 @@ def _interruptible() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_it_loads_and_serves_until_it_is_interrupted(tmp_path):
-    port = _free_port()
-    process = _start(tmp_path, port)
-    assert '"status": "ok"' in _healthy(port, process)
-    assert_own_error_page(port)
-    busy = _start(tmp_path / "other", port)
-    assert busy.wait(30) == 1
-    assert f"Port {port} is taken" in busy.communicate()[1]
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
-    assert "Loading" in output
-    assert f"http://127.0.0.1:{port}/" in output
-    assert all(name in output for name in ACCOUNTS)
-    assert _is_free(port)
-    assert not (tmp_path / "redis.sock").exists()
+def test_it_loads_and_serves_until_it_is_interrupted(first_start):
+    assert '"status": "ok"' in first_start.health
+    assert "Loading" in first_start.output
+    assert f"http://127.0.0.1:{first_start.port}/" in first_start.output
+    assert all(name in first_start.output for name in ACCOUNTS)
+    assert _is_free(first_start.port)
+    assert not (first_start.folder / "redis.sock").exists()
 
 
-def test_a_second_start_keeps_the_data_and_replaces_workers_that_are_killed(loaded, tmp_path):
-    folder, port = shutil.copytree(loaded, tmp_path / "data"), _free_port()
+def test_a_second_start_keeps_the_data_and_replaces_workers_that_are_killed(first_start, tmp_path):
+    folder, port = shutil.copytree(first_start.folder, tmp_path / "data"), _free_port()
     process = _start(folder, port)
     assert '"status": "ok"' in _healthy(port, process)
     assert "Loading" not in process.stdout.readline() + process.stdout.readline()
+    assert_own_error_page(port)
+    assert_another_on_its_port_is_refused(tmp_path / "other", port)
     assert_killed_workers_are_replaced(process)
     _close_terminal(process)
     process.wait(60)
     assert _is_free(port)
     assert not (folder / "redis.sock").exists()
+
+
+def assert_another_on_its_port_is_refused(folder: Path, port: int) -> None:
+    busy = _start(folder, port)
+    assert busy.wait(30) == 1
+    assert f"Port {port} is taken" in busy.communicate()[1]
 
 
 def assert_killed_workers_are_replaced(process: subprocess.Popen[str]) -> None:
@@ -291,13 +306,14 @@ def _run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess
     )
 
 
-def test_where_no_redis_server_is_found_the_demo_grades_on_a_stand_in(loaded, tmp_path):
-    hidden, data = _without_redis(tmp_path / "no-redis"), shutil.copytree(loaded, tmp_path / "data")
+def test_where_no_redis_server_is_found_the_demo_grades_on_a_stand_in(first_start, tmp_path):
+    hidden = _without_redis(tmp_path / "no-redis")
+    data = shutil.copytree(first_start.folder, tmp_path / "data")
     port = _free_port()
     process = _start(data, port, **hidden)
     assert '"status": "ok"' in _healthy(port, process)
 
-    with sqlite3.connect(data / "rubricweb.sqlite3") as database:
+    with sqlite3.connect(data / DATABASE) as database:
         all_grades = database.execute("SELECT count(*) FROM grades_grade").fetchone()
         now = "SELECT revision_id FROM banks_item WHERE retired_at IS NULL"
         deleted = database.execute(
@@ -309,7 +325,7 @@ def test_where_no_redis_server_is_found_the_demo_grades_on_a_stand_in(loaded, tm
     command += ["--prompt-class", "LexicalBaseline"]
     graded = _run(command, _environment(data) | hidden)
     assert graded.returncode == 0, graded.stderr
-    with sqlite3.connect(data / "rubricweb.sqlite3") as database:
+    with sqlite3.connect(data / DATABASE) as database:
         assert database.execute("SELECT count(*) FROM grades_grade").fetchone() == all_grades
         last_job = database.execute("SELECT state, total FROM grades_gradingjob ORDER BY id DESC").fetchone()
     assert last_job == ("done", deleted)

@@ -17,6 +17,8 @@ from tests.factories import BankFactory
 from tests.rubricweb.import_files import Folder, bank_line
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 BANKS = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "banks"
 RED = "Which pigment makes leaves red?"
 CLAIM = "'Chlorophyll breaks down first.'"

@@ -16,13 +16,15 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Ranking
 from rubricweb.exports import boards
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.selectors import board
 from tests.rubricweb.grades.test_scoring import scattered
+
+pytestmark = pytest.mark.portable
 
 QUESTIONS = frozenset({ItemKind.QUESTION})
 BY_LABELS = MeasureSpec("ndcg_cut_10")
@@ -70,8 +72,8 @@ def test_people_correct_the_labels(made, assessor):
     cell = Cell.of(made.items["t1"][0], made.passages["d1"])
     rate_cell(cell, rating=2, by=assessor, seen=0)
 
-    assert of(made, source=Source.CORRECTED)[:2] == ["t1 0 d1 2", "t1 0 d2 4"]
-    assert of(made, source=Source.HUMANS) == ["t1 0 d1 2"]
+    assert of(made, source=RatingSource.CORRECTED)[:2] == ["t1 0 d1 2", "t1 0 d2 4"]
+    assert of(made, source=RatingSource.HUMANS) == ["t1 0 d1 2"]
 
 
 def test_each_subtopic_has_an_id_of_its_own(made):

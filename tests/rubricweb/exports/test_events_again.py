@@ -27,7 +27,7 @@ from rubricweb.imports.models import Import
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
 from rubricweb.support.actions import label_citation
-from rubricweb.support.labels import Citation
+from rubricweb.support.labels import CitationKey
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import MembershipFactory
 from tests.rubricweb.import_files import FALL, RED, Folder, bank_line, passage, rated, response, uid
@@ -103,7 +103,7 @@ def _work(collection: Collection, owner: User, assessor: User, developer: User) 
     give_reason(battle, VoteReason(frozenset({Reason.Tag.CORRECT}), "It says why.", uuid4()), by=assessor)
     take_back(battle, by=assessor, seen=1, uid=uuid4())
     vote(battle, Ballot(Vote.Verdict.BOTH_BAD, None, uuid4()), by=assessor, seen=2)
-    citation = Citation(topic.pk, "0f4e1d6d5cf0f1ad2b1cbf3ad1b9a111", "d1")
+    citation = CitationKey(topic.pk, "0f4e1d6d5cf0f1ad2b1cbf3ad1b9a111", "d1")
     judge = SupportJudge.objects.create(collection=collection, backend="openai", llm="j-1", prompt_id="S@1")
     label = SupportLabel.objects.create(judge=judge, **citation._asdict(), label=2, reply="full")
     SupportLabel.objects.create(judge=judge, **citation._replace(doc_id="d2")._asdict(), reply="?\n?")

@@ -24,6 +24,8 @@ from rubricweb.review.models import Flag, FlagEvent
 from tests.rubricweb import worlds
 from tests.rubricweb.routes import readable_routes
 
+pytestmark = pytest.mark.portable
+
 SIGNS = ("=", "+", "-", "@", "\uff1d")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?NaN")
 ROOT = Path(__file__).resolve().parents[3]

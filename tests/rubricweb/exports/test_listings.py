@@ -14,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from tests.factories import PassageFactory, PooledFactory
 
+pytestmark = pytest.mark.portable
+
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 GOLDEN = {
     "verify": "verify.txt",

@@ -11,7 +11,7 @@ from rubricweb.corpus.models import Collection, Response, Run
 from rubricweb.support.models import LabelledAnswer
 from tests.rubricweb.import_files import Folder, database, response
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 SENTENCES = {"The moons pull": "d1", "The sun helps": "d2"}
 ORDERS = [("labels", "assignments"), ("assignments", "labels")]
 TEXT = "The moon's pull. The sun helps."

@@ -44,7 +44,7 @@ from tests.factories import (
     lexical_config,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 PASSAGES = 4
 
 

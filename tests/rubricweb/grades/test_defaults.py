@@ -19,7 +19,7 @@ from rubricweb.grades.selectors import (
 from tests.factories import BankFactory, ItemFactory, TopicFactory as Topics, grade, lexical_config, pooled
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
 

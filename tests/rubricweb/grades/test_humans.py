@@ -8,7 +8,7 @@ from django.db import IntegrityError
 
 from grading.types import MISSING
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.human_matrices import Source, corrected, human_matrices, ratings_by
+from rubricweb.grades.human_matrices import RatingSource, corrected, human_matrices, ratings_by
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.human_ratings import (
     Cell,
@@ -187,5 +187,5 @@ def test_matrices_move_with_what_is_said_and_are_kept_otherwise(
 def test_ratings_by_each_source(bank, collection, cells, assessor, shown):
     pool = collection_pool(collection)
     rate_cell(cells[0, 0], rating=1, by=assessor, seen=0)
-    first = {source: _ratings(bank, ratings_by(source, shown.config, pool))[0] for source in Source}
+    first = {source: _ratings(bank, ratings_by(source, shown.config, pool))[0] for source in RatingSource}
     assert first == {"grader": [4, 4], "humans": [1, MISSING], "corrected": [1, 4]}

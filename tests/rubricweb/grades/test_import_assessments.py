@@ -19,7 +19,7 @@ from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from tests.factories import MembershipFactory
 from tests.rubricweb.import_files import Folder, database, response
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 SAMPLE, RUBRIC = FORMATS / "assessments.csv", FORMATS / "banks" / "dragun.json"
 TOPIC = "msmarco_v2.1_doc_9_77"

@@ -11,7 +11,7 @@ from rubricweb.banks.models import Item
 from rubricweb.grades.models import Grade, GraderConfig
 from tests.rubricweb.import_files import Folder, database
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 SAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "banks" / "ragdoll_graded.jsonl"
 LINES = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
 BY_JUDGE = ("--assignments", SAMPLE, "--by", "judge a")

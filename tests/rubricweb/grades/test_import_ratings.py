@@ -12,7 +12,7 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Judgment
-from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_matrices import RatingSource, ratings_by
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.import_collection import ImportFiles, import_collection
 from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, TopicFactory, UserFactory
@@ -117,5 +117,5 @@ def test_the_command_and_boards_by_people(bank, collection):
     call_command("import_collection", "autumn", ratings=[FORMATS / "doccano.jsonl"], stdout=out)
     assert "2" in out.getvalue()
     pool = collection_pool(collection)
-    matrix = next(iter(ratings_by(Source.HUMANS, lexical_config(), pool).values())).matrix
+    matrix = next(iter(ratings_by(RatingSource.HUMANS, lexical_config(), pool).values())).matrix
     assert sorted(matrix.ratings.ravel().tolist()) == [0, 4]

@@ -16,6 +16,8 @@ from rubricweb.jobs.worker import work_on
 from tests.factories import CollectionFactory, gradable
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 HTMX = {"HX-Request": "true"}
 
 

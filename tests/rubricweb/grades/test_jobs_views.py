@@ -26,6 +26,8 @@ from tests.factories import CollectionFactory, TopicFactory, gradable
 from tests.rubricweb.grades.answering import answering
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 HTMX = {"HX-Request": "true"}
 
 

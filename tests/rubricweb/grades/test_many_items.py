@@ -19,6 +19,8 @@ from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 
+pytestmark = pytest.mark.portable
+
 PROMPT = "QuestionSelfRatedWholeRubric"
 ITEMS, PASSAGES = 5, 4
 

@@ -10,6 +10,8 @@ from rubricweb.grades.models import GradingJob
 from tests import factories
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 
 def test_each_step_follows_the_one_before(collection, owner):
     def offered():

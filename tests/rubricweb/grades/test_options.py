@@ -22,6 +22,8 @@ from rubricweb.leaderboards.board.lookup import find_grader, grader_name
 from tests.factories import PassageFactory, gradable, grade
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 PAGE = "/collections/autumn/graders/"
 SENT = {"card": "server", "grader_backend": "openai_compatible", "grader_llm": "gpt"}
 RATING = "QuestionSelfRatedUnanswerablePromptWithChoices"

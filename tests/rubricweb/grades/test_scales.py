@@ -31,7 +31,7 @@ from tests.factories import (
 )
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
 

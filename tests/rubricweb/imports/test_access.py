@@ -16,7 +16,7 @@ from tests.factories import CollectionFactory, MembershipFactory
 from tests.rubricweb.imports.conftest import PAGE, QRELS
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 
 def words(answer) -> str:

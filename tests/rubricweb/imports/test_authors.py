@@ -14,7 +14,7 @@ from tests.grading.formats.samples import FOLDER as FORMATS
 from tests.rubricweb.imports.conftest import OPTIONS, PAGE, worked
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 FIRST, SECOND = "t1 0 d1 3\nt1 0 d2 0\n", "t1 0 d1 2\nt1 0 d2 1\n"
 NUGGET = {"text": "Anthocyanins are red", "importance": "vital", "assignment": "support"}
 ANSWER = {"query": "leaves", "qid": "t1", "nuggets": [NUGGET], "run_id": "a", "answer_text": "Red."}

@@ -12,7 +12,7 @@ from tests.rubricweb.import_files import RED, bank_line, passage, rated, uid
 from tests.rubricweb.imports.conftest import PAGE, QUERIES, worked
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 
 def test_all_refused_files_are_left_out_at_once(upload, client):

@@ -17,6 +17,8 @@ from rubricweb.jobs.worker_state import likely_device
 from tests.factories import gradable
 from tests.rubricweb.jobs.workers import SOON, wait_until, workers
 
+pytestmark = pytest.mark.portable
+
 
 @pytest.fixture
 def start_worker(transactional_db, database_url, redis_server, tmp_path):

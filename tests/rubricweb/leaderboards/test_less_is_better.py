@@ -24,7 +24,7 @@ from rubricweb.releases.boards import _heat_map
 from tests import factories
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 LACK = ItemMeasure(
     name="lack",
     label="Lack",

@@ -16,13 +16,15 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.releases.kind import ReleaseKind
+from rubricweb.releases.actions import ReleaseKind
 from rubricweb.releases.models import Release
 from rubricweb.releases.parts import made_up_names
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Kind, Subject
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign, rate_otherwise, world
+
+pytestmark = pytest.mark.portable
 
 PAGE, SHARE = "/collections/autumn/releases/", "/collections/autumn/releases/"
 

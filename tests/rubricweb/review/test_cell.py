@@ -19,6 +19,8 @@ from rubricweb.grades.verification import highlighted
 from tests.factories import ItemFactory, PassageFactory, PooledFactory, TopicFactory, grade
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 LLM = "google/flan-t5-large"
 RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
 EXTRACTS = "QuestionCompleteConciseUnanswerablePromptWithChoices"

@@ -14,13 +14,13 @@ from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.ratable import OF_WHOLE_SCALE, meanings_of
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_matrices import RatingSource, ratings_by
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 TOPIC = "msmarco_v2.1_doc_9_77"
 
@@ -75,7 +75,7 @@ def test_people_rate_it_and_the_corrected_grades_have_it(client_of, owner, bank)
     assert 'aria-pressed="true"' in markup(answer)
     assert HumanGrade.objects.get().rating == CONTRADICTS
     pool, config = collection_pool(bank.collection), GraderConfig.objects.get()
-    for source in (Source.HUMANS, Source.CORRECTED):
+    for source in (RatingSource.HUMANS, RatingSource.CORRECTED):
         (grades,) = ratings_by(source, config, pool).values()
         row = grades.pool.doc_ids.index(f"quince.{TOPIC}")
         assert grades.matrix.columns([item.revision.uid]).outcomes[row, 0] == CONTRADICTS

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Flag, Subject
 from tests.rubricweb.markup import markup
+
+pytestmark = pytest.mark.portable
 
 HTMX = {"headers": {"HX-Request": "true", "HX-Target": "panel"}}
 

@@ -10,7 +10,7 @@ from rubricweb.banks.actions import revise_item
 from tests.factories import ItemFactory
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 PROBLEMS = "/collections/autumn/review/problems/"
 MARK = re.compile(r"⚠ compound|⚠ misleading\?|is-spurious|⚠ Misleading\?")
 

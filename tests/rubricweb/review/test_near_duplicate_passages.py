@@ -17,6 +17,8 @@ from rubricweb.leaderboards.influence.duplicates import duplicates
 from tests.rubricweb.markup import markup
 from tests.worked import worked
 
+pytestmark = pytest.mark.portable
+
 PAGE = "/collections/autumn/review/problems/?kind=copies"
 SEARCH = "/collections/autumn/review/problems/near-duplicates/"
 TEXT = "Maple leaves turn red in autumn because chlorophyll breaks down and anthocyanins remain"

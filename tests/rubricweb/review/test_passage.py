@@ -11,6 +11,8 @@ from rubricweb.grades.store import save_grades
 from tests.factories import PassageFactory, PooledFactory, grade
 from tests.rubricweb.review.test_cell import page, text_of
 
+pytestmark = pytest.mark.portable
+
 PROMPT = "QuestionSelfRatedUnanswerablePromptWithChoices"
 
 

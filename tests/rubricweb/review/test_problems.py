@@ -16,6 +16,8 @@ from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFact
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
 
+pytestmark = pytest.mark.portable
+
 HTMX = {"HX-Request": "true"}
 PAGE = "/collections/autumn/review/problems/"
 Q1 = "Which pigment makes leaves red?"

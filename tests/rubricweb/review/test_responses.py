@@ -18,6 +18,8 @@ from tests.factories import (
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign
 
+pytestmark = pytest.mark.portable
+
 INTRO, MOON, SUN = "Let us see.", "The moon <b>pulls</b> & tides rise.", "The sun helps."
 
 

@@ -10,7 +10,7 @@ from rubricweb.grades.raters import raters
 from tests.factories import BankFactory, ItemFactory, JudgmentFactory, TopicFactory, grade, pooled
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"
 

@@ -14,6 +14,8 @@ from tests.rubricweb.markup import markup
 from tests.rubricweb.review.test_problems import HTMX, PAGE, SPAN, draft, passage_key
 from tests.rubricweb.toasts import press_undo
 
+pytestmark = pytest.mark.portable
+
 
 def test_a_passage_says_how_it_stands(client_of, developer, autumn):
     client = client_of(developer)

@@ -7,7 +7,7 @@ import pytest
 
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_matrices import RatingSource, ratings_by
 from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_verdict
 from rubricweb.grades.models import Grade
@@ -113,7 +113,7 @@ def test_right_wrong_and_on(autumn, assessor, client_of, worst):
         ("wrong", None, 4, "verified"),
         ("wrong", 0, 2, "verified"),
     ]
-    board = ratings_by(Source.CORRECTED, autumn.config, pool(autumn))[autumn.topic.pk].matrix
+    board = ratings_by(RatingSource.CORRECTED, autumn.config, pool(autumn))[autumn.topic.pk].matrix
     uid = autumn.items[0].revision.uid
     assert board.columns([uid]).ratings[:4, 0].tolist() == [5, 1, MISSING, 0]
 

@@ -16,7 +16,7 @@ from rubricweb.campaigns.population import CellChoice
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import config_for, imported_config, saved_config
-from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_matrices import RatingSource, ratings_by
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade
@@ -26,6 +26,8 @@ from rubricweb.grades.verification import change_answer_key, judge_answer
 from tests.factories import MembershipFactory, UserFactory, grade
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
+
+pytestmark = pytest.mark.portable
 
 HTMX = {"HX-Request": "true"}
 BY_RULE = "QuestionCompleteConcisePromptWithAnswerKey2"
@@ -97,7 +99,7 @@ def acceptance(autumn, doc_id, answer, **changes):
     return {"passage": passage, "item": item.pk, "seen": item.version, "answer": answer} | changes
 
 
-def column(autumn, source=Source.GRADER):
+def column(autumn, source=RatingSource.GRADER):
     """By passage: the verdict on the answer to the first question."""
     pool = collection_pool(autumn.collection)
     grades = ratings_by(source, autumn.config, pool)[autumn.topic.pk]
@@ -170,13 +172,13 @@ def test_verdict_is_saved_apart_from_ratings_and_taken_back(verified, assessor, 
         ANSWERS["d3"],
     )
     assert list(HumanGrade.objects.values_list("rating", "number")) == [(4, 1)]
-    assert (column(verified)["d3"], column(verified, Source.CORRECTED)["d3"]) == (0, 1)
+    assert (column(verified)["d3"], column(verified, RatingSource.CORRECTED)["d3"]) == (0, 1)
     undo = {"verdict": event.pk, "uid": uuid4()}
     for _ in ("sent", "sent again after a lost connection"):
         undone = client.post(address(verified, "undo/", order="worst"), undo, headers=HTMX)
         assert queued(undone.context)[0] == ("d3", 0)
         assert undone.status_code == 200
-    assert column(verified, Source.CORRECTED)["d3"] == 0
+    assert column(verified, RatingSource.CORRECTED)["d3"] == 0
     assert AnswerVerdict.objects.count() == 2
     assert AnswerVerdict.objects.latest("number").is_withdrawn
 
@@ -198,13 +200,13 @@ def test_verdict_holds_for_no_other_answer(verified, assessor):
     item, passage = verified.items[0], verified.passages["d4"]
     graded = Grade.objects.select_related("config").get(revision=item.revision, passage=passage)
     judge_answer(Cell.of(item, passage), graded, is_right=True, by=assessor, seen=0)
-    assert column(verified, Source.CORRECTED)["d4"] == 1
+    assert column(verified, RatingSource.CORRECTED)["d4"] == 1
     answered(verified, verified.config, item, {})
     Grade.objects.filter(pk=graded.pk).delete()
     row = Grade(topic=verified.topic, revision=item.revision, passage=passage, rating=0, outcome="numeric")
     row.answer = "chlorophyll"
     save_grades(verified.config, [row])
-    assert column(verified, Source.CORRECTED)["d4"] == 0
+    assert column(verified, RatingSource.CORRECTED)["d4"] == 0
 
 
 def test_accepted_answer_joins_the_key_and_can_be_undone(verified, owner, client_of):
@@ -383,4 +385,4 @@ def test_verdicts_on_cells_to_rate_blind_are_hidden(verified, owner, assessor, c
     assert "anthocyanin pigments" not in panel
     assert "owner" not in panel
     with reading_as(Reader(assessor)):
-        assert set(column(verified, Source.CORRECTED).values()) == {MISSING}
+        assert set(column(verified, RatingSource.CORRECTED).values()) == {MISSING}

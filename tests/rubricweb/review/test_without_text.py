@@ -13,7 +13,7 @@ from rubricweb.grades.models import GradingJob
 from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, pooled
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 NO_TEXT = "This item has no text yet"
 RATES = "QuestionSelfRatedUnanswerablePromptWithChoices"

@@ -138,7 +138,7 @@ def test_organizers_see_who_is_missing_and_what_was_refused(send, call, rival, o
     assert '<strong>1 run of 1 team</strong> <span class="muted">(files: 1 refused, 1 submitted)' in page
     assert 'aria-label="Submit for a team, for generation"' in page
     assert f'aria-label="m1, submission {shown.attempts[1].pk}"' in page
-    assert [(team.team, team.runs, team.people) for team in shown.teams] == [
+    assert [(team.team, team.runs, team.members) for team in shown.teams] == [
         ("maple", (1,), ("participant",)),
         ("oak", (0,), ("rival",)),
     ]

@@ -17,7 +17,7 @@ import pytest
 from grading.types import text_md5
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection, Response, Run, Topic
-from rubricweb.support.labels import Citation
+from rubricweb.support.labels import CitationKey
 from tests.factories import PassageFactory, RunFactory, TopicFactory
 
 TEXTS = {"d1": "The moon lifts the tides.", "d2": "The sun lifts them a little.", "d3": "Yeast makes gas."}
@@ -60,7 +60,7 @@ def sea(collection: Collection, owner: User) -> Collection:
 def cite(sea: Collection):
     """The citation of a sentence, by topic, text and document."""
 
-    def of(query_id: str, text: str, doc_id: str) -> Citation:
-        return Citation(sea.topics.get(query_id=query_id).pk, text_md5(text), doc_id)
+    def of(query_id: str, text: str, doc_id: str) -> CitationKey:
+        return CitationKey(sea.topics.get(query_id=query_id).pk, text_md5(text), doc_id)
 
     return of

@@ -9,7 +9,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.support import actions, labelling
 from rubricweb.support.board import Counting, board
 from rubricweb.support.estimates import estimates
-from rubricweb.support.labels import PEOPLE, Citation, SupportRater, raters
+from rubricweb.support.labels import PEOPLE, CitationKey, SupportRater, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import PassageFactory, RunFactory, TopicFactory
 from tests.rubricweb.support.conftest import answered
@@ -43,7 +43,7 @@ def many(collection: Collection) -> Collection:
     return collection
 
 
-def label(collection: Collection, person, citations: list[Citation]) -> None:
+def label(collection: Collection, person, citations: list[CitationKey]) -> None:
     """As somebody would whose labels hang on the sentence and the document."""
     labels = [int(one.sentence_md5[:6] + str(len(one.doc_id)), 16) % 3 for one in citations]
     SupportEvent.objects.bulk_create(

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from grading.graders import completions
 from grading.graders.connection import CallProblem
-from grading.graders.replies import Answer, NoReply
+from grading.graders.replies import NoReply, ReplyText
 from grading.systems.pipeline import Answering
 from grading.types import ErrorClass, text_md5
 from rubricweb.archives.removal import delete_collection
@@ -188,7 +188,7 @@ def test_thinking_is_paid_for(sea, owner, writer, settings, monkeypatch):
     spent = {}
     for name, thought in (("short", ""), ("long", "Hm, the moon. " * 400)):
         answer = f"<think>{thought}</think>{MOON[:-1]} [1]."
-        reply = Answer.of(completions.read({"choices": [{"message": {"content": answer}}]}))
+        reply = ReplyText.of(completions.read({"choices": [{"message": {"content": answer}}]}))
         monkeypatch.setattr(writer, "complete", lambda messages, reply=reply: reply)
         spent[name] = work(start(sea, owner, run_tag=name, **ragnarok())).dollars
     assert spent["long"] > 2 * spent["short"] > 0

@@ -26,7 +26,7 @@ from rubricweb.webhooks.models import Endpoint, Message
 from tests.factories import CallFactory, gradable, grade, lexical_config, take
 from tests.rubricweb.worlds import blind_campaign, world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.formats.battles import csv_lines, write_csv, write_json
-from rubricweb.arena.answers import Verdict
+from rubricweb.arena.answers import CountedVerdict
 from rubricweb.arena.battle_files import arena_battles
 from rubricweb.arena.judges import JudgeVotes, judge_names, votes_of
 from rubricweb.core.reader import OperatorCommand
@@ -28,7 +28,13 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         text = "whose votes: on answers (%(default)s) or on evidence"
-        parser.add_argument("--on", type=Verdict, choices=list(Verdict), default=Verdict.ANSWER, help=text)
+        parser.add_argument(
+            "--on",
+            type=CountedVerdict,
+            choices=list(CountedVerdict),
+            default=CountedVerdict.ANSWER,
+            help=text,
+        )
         parser.add_argument("--named", action="store_true", help="with votes of people who knew the names")
         text = "the votes of this model instead of people's (default: %(default)s)"
         parser.add_argument("--voters", default=PEOPLE, metavar="NAME", help=text)
@@ -53,7 +59,7 @@ class Command(OperatorCommand):
         self.stderr.write(f"{len(battles):,} votes on {options['on']}")
 
 
-def _judge(collection: Collection, name: str, verdict: Verdict) -> JudgeVotes | None:
+def _judge(collection: Collection, name: str, verdict: CountedVerdict) -> JudgeVotes | None:
     """Return the votes of the model of that name; None for people. Raises CommandError for another name."""
     if name == PEOPLE:
         return None

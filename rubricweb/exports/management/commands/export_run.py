@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
-from grading.formats.responses import Dialect
+from grading.formats.responses import ResponseDialect
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Run
@@ -25,7 +25,7 @@ class Command(OperatorCommand):
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("run", metavar="RUN", help="its run tag")
         help_text = "default: the format in which the answers came; of a ranking: trec-run"
-        parser.add_argument("--format", default="", choices=[*Dialect, TREC_RUN], help=help_text)
+        parser.add_argument("--format", default="", choices=[*ResponseDialect, TREC_RUN], help=help_text)
         parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
 
     def handle(self, *, slug: str, run: str, **options: Any) -> None:  # Any: what argparse parsed, by name

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
-from grading.formats.responses import Dialect, write_responses
+from grading.formats.responses import ResponseDialect, write_responses
 from grading.segmentation import PassagesOf
 from rubricweb.accounts.models import User
 from rubricweb.core.reader import OperatorCommand
@@ -36,7 +36,7 @@ def add_whole_answers(run: Run, *, by: User | None) -> ImportSummary:
     ]
     with TemporaryDirectory(prefix="rubricweb-whole-") as folder:
         path = Path(folder) / "answers.jsonl"
-        write_responses(path, answers, Dialect.RAG24)
+        write_responses(path, answers, ResponseDialect.RAG24)
         files = ImportFiles(responses=(path,), passages_of=PassagesOf.WHOLE, topics_are_closed=True)
         return import_collection(run.collection.slug, files=files, by=by)
 

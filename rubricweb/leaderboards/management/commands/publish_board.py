@@ -11,7 +11,7 @@ from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, link
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.scoring import Definition
 from rubricweb.leaderboards import actions
 from rubricweb.leaderboards.board import BoardError, BoardSpec, MissingTopic
@@ -30,7 +30,7 @@ NAMED_ALIKE = (
 OPTIONS = {**{name: name for name in NAMED_ALIKE}, "source": "ratings", "facet": "subtopic"}
 """By the name of a control in a board's address: the option."""
 DEFAULTS = {
-    "source": Source.GRADER,
+    "source": RatingSource.GRADER,
     "trec_eval": TrecEval.NINE,
     "definition": Definition.PAPERS,
     "missing": MissingTopic.ZERO,

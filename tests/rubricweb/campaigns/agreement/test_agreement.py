@@ -18,6 +18,8 @@ from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.raters import raters
 from tests.factories import CollectionFactory, take
 
+pytestmark = pytest.mark.portable
+
 MODES = (Turn.Mode.BLIND, Turn.Mode.ASSISTED)
 
 How = HumanGrade.How

@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.urls import reverse
 from django.utils import timezone
 
 from rubricweb.campaigns import leases
@@ -21,7 +23,7 @@ from rubricweb.campaigns.actions import (
 )
 from rubricweb.campaigns.leases import drawn_mode, hand_back, renew
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.human_ratings import RatedMeanwhile, latest, rate_cell
 from tests.factories import UserFactory, take
 from tests.rubricweb.campaigns.conftest import expire, rate_next
@@ -193,12 +195,26 @@ def test_handed_back_turns_are_free(campaign_of, assessor, second):
     assert [turn.order for turn in take(campaign, second)] == [1, 2]
 
 
-def test_a_rating_leases_the_next_cells(campaign_of, assessor):
+def test_the_next_cells_are_leased_after_a_rating(campaign_of, assessor):
     campaign = campaign_of()
     first = take(campaign, assessor)[0]
-    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4(), hold=2)
+    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4())
+    leases.take_missing(campaign, assessor, count=2)
     held = campaign.turns.filter(person=assessor, state=State.LEASED)
     assert [turn.order for turn in held] == [2, 3]
+
+
+def test_a_topics_raters_do_not_wait_while_the_next_cells_are_looked_for(
+    campaign_of, client_of, assessor, monkeypatch
+):
+    """A rating locks its topic until it is committed."""
+    campaign, within = campaign_of(), []
+    cell = take(campaign, assessor, count=1)[0].cell
+    address = reverse("campaigns:queue-cell", args=[campaign.collection.slug, campaign.pk, cell.pk])
+    monkeypatch.setattr(leases, "take_missing", lambda *_: within.append(list(connection.savepoint_ids)))
+    client_of(assessor).post(address, {"rating": 3, "seen": 0, "uid": uuid4()}, HTTP_HX_REQUEST="true")
+    assert within == [connection.savepoint_ids]
+    assert HumanStamp.objects.filter(topic=cell.topic_id).exists()
 
 
 def test_a_cell_that_two_windows_take_at_once_is_taken_again(campaign_of, assessor, monkeypatch):
@@ -215,7 +231,8 @@ def test_a_cell_that_two_windows_take_at_once_is_taken_again(campaign_of, assess
         return turn
 
     monkeypatch.setattr(leases, "_candidate", raced)
-    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4(), hold=2)
+    rate(first.cell, rating=1, by=assessor, seen=0, uid=uuid4())
+    leases.take_missing(campaign, assessor, count=2)
     assert HumanGrade.objects.count() == 1
     assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 2
 

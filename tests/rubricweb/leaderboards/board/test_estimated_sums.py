@@ -11,7 +11,7 @@ from rubricweb.campaigns.models import SAMPLES, Campaign
 from rubricweb.campaigns.population import CellChoice
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
@@ -101,7 +101,8 @@ def test_estimates_of_all_cells_are_the_scores_by_people(spec_of, opened, rated,
     assert campaign.cells.count() == RUNS * TOPICS * ITEMS
     rated(campaign)
     board, people = (
-        selectors.board(replace(spec_of(measure), source=source)) for source in (Source.GRADER, Source.HUMANS)
+        selectors.board(replace(spec_of(measure), source=source))
+        for source in (RatingSource.GRADER, RatingSource.HUMANS)
     )
     by_run = estimates(board)
     assert {row.run_tag: pytest.approx(row.score) for row in people.rows} == {

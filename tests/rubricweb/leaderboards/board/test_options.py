@@ -11,7 +11,7 @@ from grading.types import Importance, ItemKind, item_id
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, MeasureSpec
@@ -157,13 +157,18 @@ def test_ratings_by_people_and_corrected_by_people(made, spec, assessor):
     rate_cell(cell_of(made, "t1", 0, "d1"), rating=0, by=assessor, seen=0)
     rate_cell(cell_of(made, "t2", 0, "e1"), rating=5, by=assessor, seen=0)
 
-    assert scores(replace(spec, source=Source.CORRECTED)) == {
+    assert scores(replace(spec, source=RatingSource.CORRECTED)) == {
         "both": 0.75,
         "first": 0.5,
         "lacks": 0.25,
         "stray": 0.5,
     }
-    assert scores(replace(spec, source=Source.HUMANS)) == {"both": 0, "first": 0.5, "lacks": 0, "stray": 0}
+    assert scores(replace(spec, source=RatingSource.HUMANS)) == {
+        "both": 0,
+        "first": 0.5,
+        "lacks": 0,
+        "stray": 0,
+    }
     rows = {row.run_tag: row.verified for row in selectors.board(spec).rows}
     assert rows == pytest.approx({"both": 1 / 5, "first": 2 / 3, "lacks": 0, "stray": 0})
     assert selectors.board(spec).verified == (2, 8)

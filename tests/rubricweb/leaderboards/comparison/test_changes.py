@@ -19,6 +19,8 @@ from rubricweb.leaderboards.comparison.changes import CellChange, explained, is_
 from tests import factories
 from tests.rubricweb.markup import markup
 
+pytestmark = pytest.mark.portable
+
 BOTH = frozenset({ItemKind.QUESTION, ItemKind.NUGGET})
 NAMES = ("rubric_cover", "weighted_cover", "normalised_cover", "P_2", "ndcg_cut_10", "alpha_ndcg")
 

@@ -7,7 +7,7 @@ import pytest
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import BoardSpec, MissingTopic, selectors
 from rubricweb.leaderboards.board.certainty import scored_board
@@ -50,7 +50,7 @@ def check(before, after):
 def test_two_thresholds_and_two_sources(rich, name, definition, options):
     spec = spec_of(rich, name, definition, **options)
     stricter = replace(spec, measure=replace(spec.measure, min_grade=5))
-    others = [replace(spec, source=source) for source in Source if source != spec.source]
+    others = [replace(spec, source=source) for source in RatingSource if source != spec.source]
     check(stricter, spec)
     n_parts = [check(before, spec) for before in others]
     assert all(n_parts) or name == "P_2", "the assessor contradicts the grader"
@@ -58,7 +58,7 @@ def test_two_thresholds_and_two_sources(rich, name, definition, options):
 
 @pytest.mark.parametrize("name", ["rubric_cover", "normalised_cover", "P_2"])
 @pytest.mark.parametrize(
-    "options", [{}, {"source": Source.CORRECTED}, {"missing": MissingTopic.SKIP}], ids=str
+    "options", [{}, {"source": RatingSource.CORRECTED}, {"missing": MissingTopic.SKIP}], ids=str
 )
 def test_two_definitions(rich, name, options):
     """One item of the bank has no grades, so that the definitions divide by different numbers."""
@@ -83,5 +83,5 @@ def test_a_version_and_the_bank_as_it_is_now(rich, name, definition, options):
     actions.retire_item(retired, seen=retired.version, by=None)
     now = spec_of(rich, name, definition, **options)
     n_parts = check(replace(now, version=version), now)
-    if definition is PAPERS and name != "P_2" and now.source is not Source.HUMANS:
+    if definition is PAPERS and name != "P_2" and now.source is not RatingSource.HUMANS:
         assert n_parts, "only to the Workbench it is nothing what the bank asks"

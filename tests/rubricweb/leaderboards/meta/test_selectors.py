@@ -21,6 +21,8 @@ from rubricweb.leaderboards.meta import (
 )
 from tests.worked import judge
 
+pytestmark = pytest.mark.portable
+
 RUNS = ("both", "first", "lacks", "stray")
 COVER = {3: [1, 0.25, 0.25, 0.75], 4: [1, 0.25, 0.25, 0.5], 5: [0.25, 0.25, 0, 0]}
 

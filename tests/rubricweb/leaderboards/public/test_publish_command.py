@@ -8,7 +8,7 @@ from django.test import Client
 from grading.statistics.max_t import PairedTest
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.actions import withdraw_run
-from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.leaderboards.board import MissingTopic
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.models import PublicBoard
@@ -64,7 +64,7 @@ def test_it_is_the_board_that_the_options_name(publish, made, owner):
     spec = form.spec
     assert (spec.bank, spec.version, spec.topic) == (made.bank, version, "t1")
     assert (spec.source, spec.missing, spec.test) == (
-        Source.CORRECTED,
+        RatingSource.CORRECTED,
         MissingTopic.SKIP,
         PairedTest.STUDENTISED,
     )

@@ -17,6 +17,8 @@ from tests.factories import TopicFactory
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
 
+pytestmark = pytest.mark.portable
+
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rubricweb.leaderboards.board import BoardRow
 from rubricweb.leaderboards.board.columns import BoardCell
 from rubricweb.leaderboards.board_page import BoardLine, TopicCell
-from rubricweb.leaderboards.board_rows import board_rows
+from rubricweb.leaderboards.tags import board_rows
 
 
 def line(**of_row: object) -> BoardLine:
