@@ -190,7 +190,8 @@ def _cells_apart(collections: tuple[int, ...]) -> QuerySet[Any, Any]:
     apart = Q(high__gt=F("low") + rule.distance)
     across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
     spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)
-    return spans.filter(~Exists(decided))
+    open_cells: QuerySet[Any, Any] = spans.filter(~Exists(decided))
+    return open_cells
 
 
 def turns_to_rate(user: int, collections: Sequence[int]) -> QuerySet[Turn]:

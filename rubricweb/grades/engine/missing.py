@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -280,21 +280,15 @@ def _items(collection: Collection) -> ItemQuerySet:
 
 
 @read_once
-def _of_kinds(
-    items: ItemQuerySet, kinds: frozenset[ItemKind], has_key: bool
-) -> list[tuple[int, ItemToGrade]]:
+def _of_kinds(items: ItemQuerySet, kinds: frozenset[ItemKind], has_key: bool) -> list[Any]:
     chosen = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
-    if has_key:
-        chosen = chosen.with_answer_key()
+    chosen = chosen.with_answer_key() if has_key else chosen
     rows = chosen.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
     return [(topic_id, ItemToGrade(pk, uid, bool(text))) for topic_id, pk, uid, text in rows]
 
 
 def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
-    """Return the direct wording of each topic, with pk 0 until a job starts.
-
-    See `actions.start_grading`.
-    """
+    """Return the direct wording of each topic, with pk 0 until `actions.start_grading`."""
     rows = ItemRevision.including_secret.filter(uid=DIRECT_UID, topic__in=topic_ids)
     made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
     topics = Topic.objects.filter(pk__in=topic_ids).values_list("pk", "text")

@@ -11,7 +11,6 @@ from rubricweb.corpus.models import Judgment
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Flag, Subject
-from rubricweb.review.problems.listing import TrialBoard
 from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, grade
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
@@ -115,24 +114,6 @@ def test_the_list_is_ordered_by_what_moves_the_board(client_of, viewer, autumn):
     assert (passage.moving, item.moving) == (1, 0)
     assert passage.change == pytest.approx(2 / 4 - 1 / 3), "bm25 covers 1 of 3 items, then 2 of 4"
     assert item.change == pytest.approx(1 / 3), "without Q1 no item is covered"
-
-
-def test_an_effect_is_computed_again_once_grades_change(client_of, viewer, autumn, monkeypatch):
-    tried, effect = [], TrialBoard._effect
-
-    def try_it(board: TrialBoard, topic_id: int, scores: object) -> object:
-        tried.append(topic_id)
-        return effect(board, topic_id, scores)
-
-    monkeypatch.setattr(TrialBoard, "_effect", try_it)
-    changes = []
-    for times in (2, 2, 4):
-        first, _ = client_of(viewer).get(PAGE).context["rows"]
-        changes.append(first.problem.effect.change)
-        assert len(tried) == times
-        if len(changes) == 2:
-            grade(autumn.config, ItemFactory(bank=autumn.bank, topic=autumn.topic), autumn.passages["d3"], 0)
-    assert changes[0] == changes[1] != changes[2]
 
 
 def test_thresholds_topic_and_kind_are_in_the_address(client_of, viewer, autumn):
