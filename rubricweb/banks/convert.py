@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from grading.formats.banks import BY_NAME, OF_ANSWERS, Loss
 from grading.formats.banks.importance import Weighed, is_known
 from grading.formats.banks.records import BankItem, BankLine, Dialect
 from grading.types import Importance, ItemKind
-from rubricweb.banks.models import Bank, BankTopic, BankVersion, Item, ItemRevision, VersionItem
+from rubricweb.banks.models import AnswerKey, Bank, BankTopic, BankVersion, Item, ItemRevision, VersionItem
 from rubricweb.banks.secrecy import public
 from rubricweb.corpus.import_base import Tally, some
 from rubricweb.corpus.models import Subtopic, Topic
@@ -35,15 +35,18 @@ class BankScope:
     version: BankVersion | None = None
     has_secrets: bool = False
 
-    def items(self) -> list[Item]:
-        """Return the active items, or those of a version with the wording and weight that they have there."""
+    def items(self, **only: str) -> list[Item]:
+        """Return the active items, or those of a version with the wording and weight that they have there.
+
+        `only` are conditions that hold for both: of their wordings.
+        """
+        answer_keys = Prefetch("revision__answer_keys", AnswerKey.objects.all())  # one gate for all
         if self.version is None:
-            present: QuerySet[Any] = self.bank.all_items.active()
-            full = self._allowed(present).select_related("revision", "topic")
-            return list(full.prefetch_related("revision__answer_keys"))
-        entries: QuerySet[Any] = self._allowed(self.version.all_entries)
-        full = entries.select_related("item__topic", "revision")
-        return [_as_of(entry) for entry in full.prefetch_related("revision__answer_keys")]
+            present: QuerySet[Any] = self._allowed(self.bank.all_items.active()).filter(**only)
+            return list(present.select_related("revision", "topic").prefetch_related(answer_keys))
+        entries: QuerySet[Any] = self._allowed(self.version.all_entries).filter(**only)
+        full = entries.select_related("item__topic", "revision").prefetch_related(answer_keys)
+        return [_as_of(entry) for entry in full]
 
     def _allowed(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows if self.has_secrets else public(rows)
@@ -80,8 +83,7 @@ def without_text(scope: BankScope) -> list[Loss]:
     """Return the items without text, which no file can have."""
     return [
         Loss(item.topic.query_id, item.revision.uid, "the text of this id is not known")
-        for item in scope.items()
-        if not item.revision.text
+        for item in scope.items(revision__text="")
     ]
 
 

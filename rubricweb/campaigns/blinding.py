@@ -7,6 +7,7 @@ These are other people's ratings and, in a blind campaign, grades.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.db.models import (
@@ -62,6 +63,8 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
     taken once they begin to rate (`_taken_by`). For a public link (None) nothing counts as rated, since any
     assessor may be reading.
     """
+    if not _open(collection_id):
+        return _no_cells()  # a page asks several times, and the next query is a long one
     assisted = When(campaign__mode=Campaign.Mode.ASSISTED, then=Value(False))
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
     rated = Exists(HumanGrade.objects.filter(by=person, is_withdrawn=False, **place))
@@ -72,8 +75,6 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
         since=F("campaign__at"),
         is_rated=rated if person is not None else Value(False, output_field=BooleanField()),
     )
-    if not _open(collection_id):
-        return cells.none()  # a page asks several times, and the next query is a long one
     if person is None:
         return cells
     mine = Exists(_taken_by(person).filter(cell=OuterRef("pk")))
@@ -97,6 +98,14 @@ def _taken_by(person: User) -> QuerySet[Turn]:
     since = ExpressionWrapper(OuterRef("taken_at") - Value(LEASE), output_field=DateTimeField())
     has_begun = Exists(same.filter(done_at__gte=since)) | Exists(same.filter(_RATED_AND_UNDONE))
     return Turn.objects.filter(~_RESERVED | has_begun, person=person)
+
+
+@cache
+def _no_cells() -> QuerySet[Any]:
+    """Return no cells, with what `cells_to_rate` says of each."""
+    false = Value(False, output_field=BooleanField())
+    cells = CampaignCell.objects.annotate(hides_graders=false, since=F("campaign__at"), is_rated=false)
+    return cells.none()
 
 
 @compiled_once

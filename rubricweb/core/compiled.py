@@ -25,14 +25,16 @@ P = ParamSpec("P")
 Row = TypeVar("Row")
 _FIRST_MARK = 2**62
 """The first of the numbers that stand for keys in a compiled query: no row has such a key."""
+LONGEST = 30
+"""The length of a tuple up to which a query is compiled once, for each length."""
 
 
 def compiled_once(build: Callable[P, QuerySet[Any, Row]]) -> Callable[P, list[Row]]:
     """Return a function that runs the query of `build` and returns its rows; its first call compiles it.
 
     The query may depend on the arguments alone, which are numbers, UUIDs, texts or tuples of them, given by
-    position; each is a value that the database compares or returns, and decides nothing in `build`. Tuples of
-    another length are another query. What depends on the reader raises NoReader.
+    position; each is a value that the database compares or returns, and decides nothing in `build`. It is
+    compiled for each length of its tuples, up to `LONGEST`. What depends on the reader raises NoReader.
     """
     built: Callable[..., QuerySet[Any, Row]] = build
     compiled: dict[tuple[object, ...], _Compiled] = {}
@@ -40,9 +42,10 @@ def compiled_once(build: Callable[P, QuerySet[Any, Row]]) -> Callable[P, list[Ro
     @wraps(build)
     def rows(*keys: P.args, **_: P.kwargs) -> list[Row]:
         values = _flat(keys)
-        if () in keys or any(isinstance(value, int) and value > MAX_ID for value in values):
+        lengths = [len(key) if isinstance(key, tuple) else None for key in keys]
+        is_odd = any(length is not None and not 0 < length <= LONGEST for length in lengths)
+        if is_odd or any(isinstance(value, int) and value > MAX_ID for value in values):
             return list(built(*keys))  # no row has such a key, as Django knows
-        lengths = (len(key) if isinstance(key, tuple) else None for key in keys)
         form = (connections[DEFAULT_DB_ALIAS].vendor, *lengths)
         if form not in compiled:
             marks = _marks(keys)

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import cast
+from typing import Any
 from uuid import UUID, uuid4
 
 from django import template
@@ -102,6 +102,13 @@ NOTE = "data-hidden-note"
 """Attribute of the element that says how much is hidden from the reader."""
 
 
+def as_html(text: Any) -> str:  # Any: also what is lazily a text
+    """Return what Django's `conditional_escape` does, for texts in a fifth of its time."""
+    if isinstance(text, AS_IS):
+        return str(text)
+    return html.escape(text) if type(text) is str else conditional_escape(text)
+
+
 def fill(pattern: str, **parts: str | float) -> SafeString:
     """Return a constant pattern of HTML with its parts, as `format_html` does, in a fifth of its time.
 
@@ -176,10 +183,7 @@ def last_is_current(trail: str) -> str:
 @register.filter
 def bdi(text: object) -> SafeString:
     """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
-    if text in (None, ""):
-        return SafeString("")
-    escaped = html.escape(text) if type(text) is str else conditional_escape(cast("str", text))
-    return SafeString(f"<bdi>{escaped}</bdi>")
+    return SafeString(f"<bdi>{as_html(text)}</bdi>" if text not in (None, "") else "")
 
 
 @register.simple_tag(takes_context=True)

@@ -80,7 +80,7 @@ def _row(collection: Collection, config: GraderConfig, first: GraderConfig | Non
     rows = Grade.objects.by(config).filter(topic__collection=collection)
     failed = Count("pk", filter=Q(outcome=Outcome.FAILED))
     counts = rows.aggregate(grades=Count("pk"), failed=failed)
-    every = asked_cells(collection, [config], topics=collection.topics.all())
+    every = asked_cells(collection, [config])
     agreement = _agreement(collection, first, config) if first else None
     takes = price(collection, every, [])
     return CallsRow(config, counts["grades"], counts["failed"], takes, _by_place(config, rows), agreement)

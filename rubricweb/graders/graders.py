@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -24,6 +25,7 @@ from grading.types import ItemKind, Purpose
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.selectors import check_address
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import actions as corpus
 from rubricweb.corpus.access import collection_for
@@ -275,13 +277,16 @@ def _supposed(collection: Collection, backend: str, llm: str) -> Collection:
 
 def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
     """Return kappa from the latest card of the model, if the reader has nothing left to rate blind."""
-    cards = CalibrationCard.objects.filter(bank__collection=collection, config__llm=llm).select_related(
-        "bank"
-    )
-    card = cards.first()
+    card = next(iter(_latest_card(collection.pk, llm)), None)
     if card is None or hides_numbers(card.bank) or card.found["kappa"]["value"] is None:
         return None
     return {**card.found["kappa"], "cells": card.found["sample"]["cells"]}
+
+
+@compiled_once
+def _latest_card(collection: int, llm: str) -> QuerySet[CalibrationCard]:
+    cards = CalibrationCard.objects.filter(bank__collection=collection, config__llm=llm)
+    return cards.select_related("bank")[:1]
 
 
 def _recommended(card: GraderCard) -> list[str]:
@@ -304,7 +309,7 @@ def _consequence(collection: Collection, form: GraderChoiceForm, workers: Sequen
     plan = stages(collection, configs)
     rating = [config for config in configs if config.purpose != Purpose.EXTRACT] or configs
     missing = sum(each.cells for each in plan.all if each.config in rating)
-    every = sum(each.cells for each in asked_cells(collection, rating, topics=collection.topics.all()))
+    every = sum(each.cells for each in asked_cells(collection, rating))
     runs = collection.runs.accepted().count()
     time = price(collection, plan.all, list(workers)) if missing else None
     return Consequence(missing, max(0, every - missing), time, runs)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from numpy.typing import NDArray
 
 from grading.parsing.words import is_unanswerable
@@ -24,7 +25,9 @@ from grading.types import (
     Ratings,
 )
 from grading.verify import closeness
-from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank
+from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, Item
+from rubricweb.banks.secrecy import public, sees_secrets
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
@@ -38,6 +41,7 @@ SPURIOUS_SHARE = 0.2
 SEPARATES_WELL, SEPARATES_SOMEWHAT = 0.3, 0.1
 """Least correlations with a passage's other ratings at which an item separates passages."""
 UNJUDGED = np.iinfo(np.int16).min
+Rows = QuerySet[Any, Any]
 Mask = NDArray[np.bool_]
 
 
@@ -300,12 +304,29 @@ def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, i
 
 def item_columns(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
     """Return by topic id the bank's active items without texts, each wording of a kind once."""
-    keys = AnswerKey.including_secret.filter(revision=OuterRef("revision"))
-    rows = bank.items.active().order_by("topic_id", "position", "pk")
-    rows = rows.annotate(has_text=~Q(revision__text=""), has_key=Exists(keys))
+    rows = _all_columns if sees_secrets(bank.collection_id) else _public_columns
     by_topic: dict[int, list[ItemColumn]] = {}
-    fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text", "has_key")
-    for topic_id, kind, uid, revision, has_text, has_key in rows.values_list(*fields):
+    for topic_id, kind, uid, revision, has_text, has_key in rows(bank.pk):
         column = ItemColumn(ItemKind(kind), uid, revision, bool(has_text), bool(has_key))
         by_topic.setdefault(topic_id, []).append(column)
     return {topic_id: tuple(items) for topic_id, items in by_topic.items()}
+
+
+@compiled_once
+def _all_columns(bank: int) -> Rows:
+    return _columns(bank)
+
+
+@compiled_once
+def _public_columns(bank: int) -> Rows:
+    return public(_columns(bank))
+
+
+def _columns(bank: int) -> Rows:
+    """Return the fields of the columns of `item_columns`, also of secret items."""
+    keys = AnswerKey.including_secret.filter(revision=OuterRef("revision"))
+    items = Item.including_secret.active().filter(bank=bank).order_by("topic_id", "position", "pk")
+    rows = items.annotate(has_text=~Q(revision__text=""), has_key=Exists(keys))
+    fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text", "has_key")
+    columns: Rows = rows.values_list(*fields)
+    return columns

@@ -150,11 +150,14 @@ def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> Hi
 
     `narrowed` limits it, for example to a passage.
     """
+    cells = _cells(user, collection_id)
+    if cells.query.is_empty():
+        return HiddenByTopic({}, None)
     ratings: dict[int, set[Pair]] = defaultdict(set)
     graders: dict[int, set[Pair]] = defaultdict(set)
     uids: dict[int, dict[int, str]] = defaultdict(dict)
     since: datetime | None = None
-    rows = _cells(user, collection_id).filter(is_rated=False, **narrowed).order_by()
+    rows = cells.filter(is_rated=False, **narrowed).order_by()
     fields = ("topic_id", "revision_id", "passage_id", "revision__uid", "hides_graders", "since")
     for topic, revision, passage, uid, hides_graders, chosen_at in rows.values_list(*fields):
         ratings[topic].add((revision, passage))

@@ -118,8 +118,13 @@ def seconds_for(units: float, rate: float | None, *, workers: int = 1) -> Range 
 
 def rate_of(chunks: QuerySet[Any]) -> float | None:
     """Return units a second that one worker reached in the latest chunks; None where none is done."""
+    return speed_of(list(latest(chunks)))
+
+
+def latest(chunks: QuerySet[Any]) -> QuerySet[Any, Any]:
+    """Return the units and seconds of the chunks done last."""
     rated = chunks.filter(seconds__gt=0, state=Chunk.State.DONE).order_by("-pk")
-    return _speed(list(rated.values_list("done", "seconds")[:RATED_CHUNKS]))
+    return rated.values_list("done", "seconds")[:RATED_CHUNKS]
 
 
 def in_words(seconds: Range) -> str:
@@ -138,7 +143,7 @@ def _progress(
     done, failed, working, _ = counts
     if job.has_ended or job.is_paused or job.is_waiting:
         return Progress(done, failed, working, _whole_rate(job, done), None)
-    speed = _speed(speeds) or measured_rate(job)
+    speed = speed_of(speeds) or measured_rate(job)
     rate = speed * max(1, working) if speed else None
     remaining = _remaining(job.total - done, rate, speeds) if rate else None
     return Progress(done, failed, working, rate, remaining)
@@ -172,7 +177,7 @@ def _speeds(chunks: QuerySet[Any], first: dict[int, int]) -> dict[int, list[Rang
     return speeds
 
 
-def _speed(speeds: list[Range]) -> float | None:
+def speed_of(speeds: list[Range]) -> float | None:
     """Return the units a second of one worker."""
     return sum(done for done, _ in speeds) / sum(seconds for _, seconds in speeds) if speeds else None
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
-from rubricweb.core.reader import everything
+from rubricweb.core.reader import everything, read_once
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
 from rubricweb.grades.configs import kinds_of, spec_of
@@ -167,18 +167,15 @@ def failed_cells(
     return _sought(collection, configs, (topics, items), value=FAILED)
 
 
-def asked_cells(
-    collection: Collection, configs: Iterable[GraderConfig], *, topics: Iterable[Topic]
-) -> list[Missing]:
-    """Return what `missing_cells` does, for cells that have a grade of any outcome."""
-    return _sought(collection, configs, (topics, None), value=None)
+def asked_cells(collection: Collection, configs: Iterable[GraderConfig]) -> list[Missing]:
+    """Return all cells that these configs grade, whether or not they have."""
+    return _sought(collection, configs, (None, None), value=None)
 
 
 def asked_among(collection: Collection, config: GraderConfig, gaps: Iterable[Gap]) -> Missing:
     """Return the cells of these gaps that the config grades, whether or not their passages are in a pool."""
     cells = listed(collection, gaps)
-    items = Item.including_secret.filter(bank__collection=collection)
-    to_grade = _worded(_to_grade(config, items, {gap.topic_id for gap in cells}))
+    to_grade = _worded(_to_grade(config, _items(collection), {gap.topic_id for gap in cells}))
     pks = {topic_id: [each.revision_pk for each in wordings] for topic_id, wordings in to_grade.items()}
     masks = (gap.mask & np.isin(gap.revision_pks, pks.get(gap.topic_id, [])) for gap in cells)
     gradable = (replace(gap, mask=mask) for gap, mask in zip(cells, masks, strict=True))
@@ -195,7 +192,7 @@ def missing_over(
 
     `items` are all items of the collection by default.
     """
-    chosen = Item.including_secret.filter(bank__collection=collection) if items is None else items
+    chosen = _items(collection) if items is None else items
     to_grade = {config: _to_grade(config, chosen, set(pool.by_topic)) for config in configs}
     return [
         _with_wordless(
@@ -215,7 +212,7 @@ def _sought(
     topics, items = scope
     sizes = pool_sizes(collection)
     topic_ids = set(sizes) if topics is None else {topic.pk for topic in topics}
-    chosen = Item.including_secret.filter(bank__collection=collection) if items is None else items
+    chosen = _items(collection) if items is None else items
     return [_missing(collection, config, _to_grade(config, chosen, topic_ids), value) for config in configs]
 
 
@@ -267,21 +264,31 @@ def _wordings(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) ->
     to_grade: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
     if ItemKind.DIRECT in kinds:
         return _to_grade_directly(topic_ids)
-    chosen = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
-    if config.purpose == Purpose.VERIFY or asks_with_key(config):  # else there is nothing to compare with
-        chosen = chosen.with_answer_key()
-    rows = chosen.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
-    for topic_id, pk, uid, text in rows.iterator(chunk_size=2_000):
+    has_key = config.purpose == Purpose.VERIFY or asks_with_key(
+        config
+    )  # else there is nothing to compare with
+    for topic_id, wording in _of_kinds(items, kinds, has_key):
         if topic_id in to_grade:
-            to_grade[topic_id][pk] = ItemToGrade(pk, uid, bool(text))
+            to_grade[topic_id][wording.revision_pk] = wording
     return {topic_id: list(wordings.values()) for topic_id, wordings in to_grade.items() if wordings}
 
 
-def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
-    """Return the direct wording of each topic, with pk 0 until a job starts.
+@read_once
+def _items(collection: Collection) -> ItemQuerySet:
+    items: ItemQuerySet = Item.including_secret.filter(bank__collection=collection)
+    return items
 
-    See `actions.start_grading`.
-    """
+
+@read_once
+def _of_kinds(items: ItemQuerySet, kinds: frozenset[ItemKind], has_key: bool) -> list[Any]:
+    chosen = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
+    chosen = chosen.with_answer_key() if has_key else chosen
+    rows = chosen.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
+    return [(topic_id, ItemToGrade(pk, uid, bool(text))) for topic_id, pk, uid, text in rows]
+
+
+def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
+    """Return the direct wording of each topic, with pk 0 until `actions.start_grading`."""
     rows = ItemRevision.including_secret.filter(uid=DIRECT_UID, topic__in=topic_ids)
     made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
     topics = Topic.objects.filter(pk__in=topic_ids).values_list("pk", "text")

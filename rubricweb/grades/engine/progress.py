@@ -6,12 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Count, F, Max, QuerySet
 
 from grading.graders import registry
 from grading.types import Outcome, Purpose
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import number
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
@@ -21,7 +22,7 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, J
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.listing import LISTED_JOBS, JobLine
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import Progress, progress_of, rate_of
+from rubricweb.jobs.progress import Progress, latest, progress_of, rate_of, speed_of
 
 if TYPE_CHECKING:
     from rubricweb.jobs.waiting import Wait
@@ -190,7 +191,12 @@ def job_progress(job: GradingJob) -> JobRow:
 @read_once
 def measured_rate(config: GraderConfig) -> float | None:
     """Return cells a second of one worker in the config's latest chunks; None if it never graded."""
-    return rate_of(JobChunk.objects.filter(job__config=config))
+    return speed_of(_latest_of(config.pk))
+
+
+@compiled_once
+def _latest_of(config: int) -> QuerySet[Any, Any]:
+    return latest(JobChunk.objects.filter(job__config=config))
 
 
 class ExpectedRate(NamedTuple):

@@ -15,8 +15,9 @@ from grading.types import MISSING
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Subtopic, Topic
 from rubricweb.editor.what_if import BoardInputs, board_inputs
+from rubricweb.grades.matrices import StampedCache, TopicGrades
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, fresh_scores, item_scores
+from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, fresh_scores, item_scores
 from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
 from rubricweb.review.models import Flag, FlagEvent
 from rubricweb.review.problems import (
@@ -122,31 +123,44 @@ class ProblemRow:
     """Why a person set it aside."""
 
 
+BOARDS = 8
+"""How many boards are kept with what was tried on them."""
 NEW_ITEM = "new"
 """Stands for the id of an item that nobody has written yet."""
 
 
 class TrialBoard:
-    """The board of one grader, on which the end of each problem is tried."""
+    """The board of one grader, on which the end of each problem is tried once."""
 
     def __init__(self, inputs: BoardInputs) -> None:
         self.inputs = inputs
         self.table = inputs.table({})
         self.means = self.table.means()
         self.ranks = influence.ranks(self.means)
+        self._effects: dict[tuple[int, str | int], Effect] = {}
 
     def without_item(self, topic_id: int, uid: str) -> Effect:
         """Return the effect of retiring an item."""
-        uids = tuple(other for other in self.inputs.items.get(topic_id, ()) if other != uid)
-        return self._effect(topic_id, fresh_scores(self.inputs.grades[topic_id], uids, self.inputs.measure))
+        if (topic_id, uid) not in self._effects:
+            self._effects[topic_id, uid] = self._effect(topic_id, self._scores_without(topic_id, uid))
+        return self._effects[topic_id, uid]
 
     def with_item_for(self, topic_id: int, row: int) -> Effect:
         """Return the effect of a new item that only the passage in this row of the pool covers."""
+        if (topic_id, row) not in self._effects:
+            self._effects[topic_id, row] = self._effect(topic_id, self._scores_with(topic_id, row))
+        return self._effects[topic_id, row]
+
+    def _scores_without(self, topic_id: int, uid: str) -> Scores:
+        uids = tuple(other for other in self.inputs.items.get(topic_id, ()) if other != uid)
+        return fresh_scores(self.inputs.grades[topic_id], uids, self.inputs.measure)
+
+    def _scores_with(self, topic_id: int, row: int) -> Scores:
         grades, measure = self.inputs.grades[topic_id], self.inputs.measure
         matrix = grades.matrix.columns((*self.inputs.items.get(topic_id, ()), NEW_ITEM))
         matrix.ratings[:, -1] = 0
         matrix.ratings[row, -1] = measure.min_grade
-        return self._effect(topic_id, item_scores(grades.pool, matrix, measure))
+        return item_scores(grades.pool, matrix, measure)
 
     def _effect(self, topic_id: int, scores: Scores) -> Effect:
         after = self.table.scores.copy()
@@ -155,6 +169,20 @@ class TrialBoard:
         moving = int((influence.ranks(means) != self.ranks).sum())
         changes = np.abs(np.nan_to_num(means) - np.nan_to_num(self.means))
         return Effect(moving, float(changes.max(initial=0.0)))
+
+
+Tried = tuple[MeasureSpec, tuple[tuple[TopicGrades, Uids], ...]]
+"""What a board is computed from: the measure, and each topic's grades that the reader may see, and items."""
+_boards: StampedCache[Tried, TrialBoard] = StampedCache(BOARDS)
+
+
+def trial_board(inputs: BoardInputs) -> TrialBoard:
+    """Return the board of these inputs, with what was tried on it before."""
+    of_topics = (
+        (inputs.grades[topic.topic_id], inputs.items.get(topic.topic_id, ())) for topic in inputs.pool.topics
+    )
+    key = inputs.measure, tuple(of_topics)
+    return _boards.get(key) or _boards.keep(key, TrialBoard(inputs))
 
 
 def problems(
@@ -167,7 +195,7 @@ def problems(
     """Return the problems of these topics; `groups` are near-duplicate passages."""
     looked_at = list(topics)
     boards = {
-        kind: TrialBoard(
+        kind: trial_board(
             board_inputs(bank, config, MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade)))
         )
         for kind, config in rater.by_kind.items()
