@@ -373,11 +373,8 @@ def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> lis
 
 def _trial(collection: Collection, query: Any) -> Context:
     pks = [parse_id(text) for text in query.get("tries", "").split(",") if text.strip()][:PAIRS]
-    tries = list(
-        collection.dry_runs.filter(pk__in=pks)
-        .select_related("collection", "topic", "revision", "by")
-        .order_by("pk")
-    )
+    here = collection.dry_runs.filter(pk__in=pks).order_by("pk")
+    tries = list(here.select_related("collection", "topic", "revision", "by"))
     doc_ids = {doc_id for each in tries for doc_id in each.doc_ids}
     passages = {row.doc_id: row for row in collection.passages.filter(doc_id__in=doc_ids)}
     labels = human_labels(collection) if tries else {}
