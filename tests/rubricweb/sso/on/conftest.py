@@ -25,7 +25,7 @@ def running_provider() -> Iterator[OpenIdProvider]:
     made.server.server_close()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def provider(running_provider: OpenIdProvider) -> OpenIdProvider:
     running_provider.begin()
     return running_provider
