@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
 from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -153,10 +152,9 @@ def _grades(card: CollectionCard) -> ChecklistStep:
 def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
     """Return the step of people: campaigns, conflicts and flags, and a first check of grades."""
     pk = card.collection.pk
-    waiting = [
-        (f"Campaigns: {left}", ("campaigns:campaigns", "See the campaigns"))
-        for left in filter(None, ["; ".join(_left_in_campaigns(work, pk))])
-    ]
+    waiting = []
+    if left := "; ".join(_left_in_campaigns(work, pk)):
+        waiting.append((f"Campaigns: {left}", ("campaigns:campaigns", "See the campaigns")))
     for name, count, link in (
         ("Conflicts between assessors", work.conflicts.get(pk, 0), ("campaigns:decide", "Decide")),
         ("Flags", work.flags.get(pk, 0), ("review:flags", "Answer")),
@@ -164,7 +162,7 @@ def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
         if count:
             waiting.append((f"{name}: {intcomma(count)} left", link))
     ratings = f"people rated {counted(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
-    detail = "; ".join(chain((left for left, _ in waiting), [ratings]))
+    detail = "; ".join([*(what for what, _ in waiting), ratings])
     link = waiting[0][1] if waiting else CHECK_RANDOM_PAIRS
     return _step("Checked", detail, card, link, waiting or not rated)
 
