@@ -264,9 +264,8 @@ def _wordings(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) ->
     to_grade: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
     if ItemKind.DIRECT in kinds:
         return _to_grade_directly(topic_ids)
-    has_key = config.purpose == Purpose.VERIFY or asks_with_key(
-        config
-    )  # else there is nothing to compare with
+    # Without an answer key there is nothing to compare with.
+    has_key = config.purpose == Purpose.VERIFY or asks_with_key(config)
     for topic_id, wording in _of_kinds(items, kinds, has_key):
         if topic_id in to_grade:
             to_grade[topic_id][wording.revision_pk] = wording
