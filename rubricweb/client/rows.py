@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Board = dict[str, Any]
 """A leaderboard as the page and its JSON file have it: `rows`, `columns`, and what it stands on."""
-Document = dict[str, Any]
+JsonDict = dict[str, Any]
 """An answer whose fields the OpenAPI document alone describes."""
 Steer = Literal["pause", "resume", "cancel", "cancel-now", "first", "in-turn"]
 

@@ -16,7 +16,7 @@ from django.urls import reverse
 from grading.types import ItemKind, text_md5
 from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions
-from rubricweb.banks.changes import Conflict, StaysSecret, hide_item, show_item
+from rubricweb.banks.changes import EditConflict, StaysSecret, hide_item, show_item
 from rubricweb.banks.models import Item, ItemChange
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.models import CampaignCell
@@ -112,7 +112,7 @@ def test_an_item_stays_secret_while_a_secret_one_had_its_words(bank):
 
 def test_somebody_elses_change_is_a_conflict(bank):
     item = bank.items.first()
-    with pytest.raises(Conflict):
+    with pytest.raises(EditConflict):
         hide_item(item, seen=7, by=None)
     assert is_secret(item) == [False]
 
