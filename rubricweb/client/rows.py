@@ -230,7 +230,7 @@ class WhatIf(TypedDict):
 
 class Impact(TypedDict):
     passages: int
-    known: int
+    already_graded: int
     to_grade: int
     seconds: float | None
     dollars: float | None

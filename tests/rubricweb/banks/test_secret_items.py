@@ -148,7 +148,7 @@ def test_a_restored_version_brings_secret_items_back_as_they_are(bank, developer
 
 
 def test_campaigns_take_no_secret_cells_and_hand_none_out(bank, owner, assessor):
-    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    campaign = blind_campaign(bank, by=owner, assignees=[assessor])
     item = campaign.cells.order_by("order").first().item
     hide(item)
     turns = take(campaign, assessor, count=30)
@@ -168,7 +168,7 @@ class World:
             user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
         )
         self.bank = world(collection, owner, second.user)
-        self.campaign = blind_campaign(self.bank, by=owner, people=[owner])
+        self.campaign = blind_campaign(self.bank, by=owner, assignees=[owner])
         self.known = parameters(self.bank, owner, self.campaign)
         self.item = Item.objects.get(pk=self.known["item_id"])
         self._plant(owner)
