@@ -135,13 +135,13 @@ class GridWriter:
         for cell in row.cells:
             if cell not in written:
                 shade, rest = _shade_and_rest(cell)
-                written[cell] = shade, f'{html.escape(cell.words)}"{rest}'
-        shown = [written[cell] for cell in row.cells]
+                written[cell] = shade, f'{html.escape(cell.description)}"{rest}'
+        parts = [written[cell] for cell in row.cells]
         return SafeString(
             "".join(
                 f'{opening}<a id="c{passage}-{pk}" href="cells/{passage}/{pk}/{self.suffix}"'
                 f' data-grade="{shade}" aria-label="passage {doc_id}, {name}, {rest}</td>'
-                for (opening, pk, name), (shade, rest) in zip(self.columns, shown, strict=True)
+                for (opening, pk, name), (shade, rest) in zip(self.columns, parts, strict=True)
             )
         )
 

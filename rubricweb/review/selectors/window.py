@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grading.types import ANSWERED, CONTRADICTS, FAILED, MISSING, ItemKind, Outcome
 from rubricweb.banks.models import Item
-from rubricweb.core.formatting import rating_sign, rating_words
+from rubricweb.core.formatting import counted, rating_sign, rating_words
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import human_matrices, visibility
@@ -123,7 +123,7 @@ class GridCell:
     text: str
     state: str
     """`0` to `5`, `missing`, `failed` or `hidden`; of an answer one of ANSWER_SIGNS."""
-    words: str
+    description: str
     """What it shows and what is remarked, after the names of its passage and item."""
     mark: str = ""
     """The outcome, unless the model replied with the digit itself."""
@@ -144,7 +144,7 @@ class GridCell:
         return ANSWER_SHADES.get(state, state)
 
 
-Shown = tuple[int, bool, str, int, tuple[str, ...], OwnRating | None, bool, int]
+CellKey = tuple[int, bool, str, int, tuple[str, ...], OwnRating | None, bool, int]
 """All that tells what a cell shows: the rating and whether its answer is empty, the outcome, what people say,
 remarks, the reader's own rating, whether it is blind, and the number of flags."""
 
@@ -164,7 +164,7 @@ class PlacedCell:
 
     @property
     def name(self) -> str:
-        return f"passage {self.doc_id}, {self.column.name}, {self.cell.words}"
+        return f"passage {self.doc_id}, {self.column.name}, {self.cell.description}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +221,7 @@ class Window:
     """Cells whose grades the reader may not see yet."""
     excerpts: Mapping[int, str]
     """The beginnings of the passages' texts."""
-    kept: dict[Shown, GridCell] = field(default_factory=dict)
-    """The cells so far."""
+    kept: dict[CellKey, GridCell] = field(default_factory=dict)
 
     def row(self, row: int, number: int) -> Row:
         sheet, ranks = self.sheet, retrieved(self.pool, self.run_tags, row)
@@ -251,7 +250,7 @@ class Window:
         cells = []
         for column in self.columns:
             pair, place = (column.revision_pk, passage), column.at
-            shown: Shown = (
+            key: CellKey = (
                 outcomes[place],
                 is_empty is not None and is_empty[place],
                 self.marks.get(pair, ""),
@@ -261,26 +260,28 @@ class Window:
                 pair in self.blind,
                 self.flags.cells.get((column.pk, passage), 0),
             )
-            cell = self.kept.get(shown)
+            cell = self.kept.get(key)
             if cell is None:
-                cell = self.kept[shown] = self._cell(shown)
+                cell = self.kept[key] = self._cell(key)
             cells.append(cell)
         return tuple(cells)
 
-    def _cell(self, shown: Shown) -> GridCell:
-        rating, is_empty, mark, by_people, marked, own, is_blind, flags = shown
+    def _cell(self, key: CellKey) -> GridCell:
+        rating, is_empty, mark, by_people, marked, own, is_blind, flags = key
         is_rating = self.sheet.is_empty is None or (rating >= 0 and not self.sheet.has_verdicts)
         if is_blind:
             cell, marked = GridCell("", "hidden", "hidden until you rate it"), ()
         elif state := "" if is_rating else answer_state(rating, is_empty=is_empty):
-            cell = _answer_cell(state)
+            cell = GridCell(ANSWER_SIGNS[state], state, ANSWER_WORDS[state])
         else:
-            cell = _rated_cell(rating, mark if self.source is human_matrices.RatingSource.GRADER else "")
+            mark = mark if self.source is human_matrices.RatingSource.GRADER else ""
+            rated = (str(rating), str(rating), f"grade {rating}{mark and f', {mark}'}", mark)
+            cell = GridCell(*UNRATED.get(rating, rated))
         if marked or own is not None:
             cell = self._remarked(cell, by_people, marked, own)
         if flags:
-            words = f"{cell.words}, {flags} open flag{'' if flags == 1 else 's'}"
-            cell = replace(cell, flags=flags, words=words)
+            flagged = f"{cell.description}, {counted(flags, 'open flag')}"
+            cell = replace(cell, flags=flags, description=flagged)
         return cell
 
     def _word(self, rating: int) -> str:
@@ -319,7 +320,7 @@ class Window:
         is_overridden = "overridden" in marked and by_people != MISSING
         return replace(
             cell,
-            words=", ".join((cell.words, *remarks)),
+            description=", ".join((cell.description, *remarks)),
             marks=" ".join(marked),
             counting=self._state(by_people) if is_overridden else "",
             own=others[0] if others else "",
@@ -338,23 +339,6 @@ WORDLESS = "wordless"
 NO_TEXT = "the item has no text yet: supply it before you rate it"
 
 
-def _rated_cell(rating: int, mark: str) -> GridCell:
-    if rating == ANSWERED:
-        return _answer_cell("answered")
-    if rating in UNRATED:
-        return GridCell(*UNRATED[rating])
-    return GridCell(str(rating), str(rating), f"grade {rating}{mark and f', {mark}'}", mark)
-
-
-def _answer_cell(state: str) -> GridCell:
-    return GridCell(ANSWER_SIGNS[state], state, ANSWER_WORDS[state])
-
-
-UNRATED = {
-    MISSING: (DASH, "missing", "not graded"),
-    FAILED: ("✕", "failed", "grading failed"),
-    CONTRADICTS: (rating_sign(CONTRADICTS), "contradicts", "contradicts the item"),
-}
 ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
 """The sign of each state of an extracted answer: equal to the key or not, empty, or without a verdict."""
 ANSWER_SHADES = {"right": "4", "wrong": "0", "none": "missing", "answered": "1"}
@@ -365,6 +349,13 @@ ANSWER_WORDS = {
     "none": "no answer in the passage",
     "answered": "an answer, not verified",
 }
+UNRATED = {
+    MISSING: (DASH, "missing", "not graded"),
+    FAILED: ("✕", "failed", "grading failed"),
+    ANSWERED: (ANSWER_SIGNS["answered"], "answered", ANSWER_WORDS["answered"]),
+    CONTRADICTS: (rating_sign(CONTRADICTS), "contradicts", "contradicts the item"),
+}
+"""What a cell without a rating shows, its state, and this in words."""
 
 
 def answer_state(rating: int, *, is_empty: bool) -> str:
