@@ -11,9 +11,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -104,7 +106,11 @@ class KeyRow:
 
 def keys_of(user: User) -> tuple[KeyRow, ...]:
     """Return every action with this person's key; an empty key means none."""
-    return tuple(KeyRow(action, user.key_map.get(action.name, action.key)) for action in ACTIONS)
+    return _rows(user.key_map)
+
+
+def _rows(chosen: Mapping[str, str]) -> tuple[KeyRow, ...]:
+    return tuple(KeyRow(action, chosen.get(action.name, action.key)) for action in ACTIONS)
 
 
 def bindings(rows: tuple[KeyRow, ...]) -> dict[str, dict[str, str]]:
@@ -145,7 +151,17 @@ def parsed(text: str) -> str:
 
 
 register = template.Library()
-register.filter("key_rows", keys_of)
+
+
+@register.simple_tag
+def key_sheet(user: User) -> SafeString:
+    """Return the list of keys that every page has; the same for all who chose the same keys."""
+    return _sheet(tuple(sorted(user.key_map.items())))
+
+
+@lru_cache(maxsize=256)
+def _sheet(chosen: tuple[tuple[str, str], ...]) -> SafeString:
+    return render_to_string("core/_keys.html", {"rows": _rows(dict(chosen))})
 
 
 @register.filter

@@ -27,6 +27,11 @@ def _banks(bank_id: int) -> QuerySet[Bank]:
     return Bank.objects.select_related("collection").filter(pk=bank_id)
 
 
+@compiled_once
+def _topics(collection_id: int, topic_id: int) -> QuerySet[Topic]:
+    return Topic.objects.filter(pk=topic_id, collection=collection_id)
+
+
 def bank_for(user: User, bank_id: int, *, needed: Role = roles.TO_VIEW) -> Bank:
     bank = next(iter(_banks(bank_id)), None)
     if bank is None:
@@ -39,7 +44,11 @@ def bank_topic_for(
     user: User, bank_id: int, topic_id: int, *, needed: Role = roles.TO_VIEW
 ) -> tuple[Bank, Topic]:
     bank = bank_for(user, bank_id, needed=needed)
-    return bank, get_object_or_404(bank.collection.topics, pk=topic_id)
+    topic = next(iter(_topics(bank.collection_id, topic_id)), None)
+    if topic is None:
+        raise Http404("No such topic.")
+    topic.collection = bank.collection
+    return bank, topic
 
 
 def item_for(user: User, bank_id: int, item_id: int, *, needed: Role = roles.TO_VIEW) -> Item:

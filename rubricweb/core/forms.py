@@ -97,6 +97,30 @@ def _labelled(option: Widget) -> str:
     return f"{start}{text_input(option)} {conditional_escape(option['label'])}</label>"
 
 
+def field_group(field: forms.BoundField) -> str:
+    """Return a field with its label, its help and what is wrong with it."""
+    label, notes = conditional_escape(field.label), _notes(field)
+    if field.use_fieldset:
+        written = f"<fieldset>\n<legend>{label}</legend>\n{field}{notes}\n</fieldset>"
+    else:
+        start = f'<label for="{conditional_escape(field.id_for_label)}">'
+        is_box = field.widget_type == "checkbox"
+        named = f"{field} {label}</label>" if is_box else f"{label}</label>\n{field}"
+        written = f"{start}{named}{notes}"
+    return f'<div class="field">\n{written}\n</div>'
+
+
+def _notes(field: forms.BoundField) -> str:
+    """Return the help of a field, in a div, since the rules of passwords are a list; and its errors."""
+    at, notes = conditional_escape(field.auto_id), ""
+    if field.help_text:
+        notes = f'\n<div class="hint" id="{at}_helptext">{conditional_escape(field.help_text)}</div>'
+    errors = (conditional_escape(str(error)) for error in field.errors)
+    return notes + "".join(f'\n<p class="field-error" id="{at}_error">{error}</p>' for error in errors)
+
+
+FIELD = "core/field.html"
+"""Name under which Django asks for a field with all that belongs to it."""
 INPUTS = ("text", "number", "hidden", "checkbox", "search", "email", "url", "password", "date")
 WRITERS: Mapping[str, Callable[[Widget], str]] = {
     f"django/forms/widgets/{name}.html": writer
@@ -112,12 +136,14 @@ WRITERS: Mapping[str, Callable[[Widget], str]] = {
 
 
 class ProjectRenderer(TemplatesSetting):
-    """A renderer with the project's field template; typed or chosen text has its own direction."""
+    """A renderer that writes fields and widgets itself; typed or chosen text has its own direction."""
 
-    field_template_name = "core/field.html"
+    field_template_name = FIELD
 
     def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> str:
         """Render the field with `dir="auto"` for typed text, and with isolated labels of boxes."""
+        if template_name == FIELD:
+            return field_group(context["field"])
         widget = context.get("widget") or {}
         if template_name.endswith("/textarea.html") or widget.get("type") in TYPED:
             widget["attrs"].setdefault("dir", "auto")
@@ -251,6 +277,7 @@ class Chip:
     is_chosen_here: bool
     """Whether it is chosen in the toolbar itself, else in its menu."""
     address_without: str
+    """Empty where it is not on."""
 
     @property
     def takes_several(self) -> bool:
@@ -303,11 +330,15 @@ class ChipForm(forms.Form):
     def _chip(self, name: str) -> Chip:
         default = self.default_value(name)
         value = self[name].value() or default
+        is_on = _in_words(value) != _in_words(default)
+        return Chip(self[name], is_on, name in self.in_toolbar, self._without(name) if is_on else "")
+
+    def _without(self, name: str) -> str:
+        """Return the address without the choice."""
         address = self.address.copy()
         for gone in (name, *self.outdated):
             address.pop(gone, None)
-        is_on = _in_words(value) != _in_words(default)
-        return Chip(self[name], is_on, name in self.in_toolbar, address.urlencode())
+        return address.urlencode()
 
 
 def _in_words(value: object) -> list[str]:

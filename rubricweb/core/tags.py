@@ -101,6 +101,10 @@ ONCE = "once"
 """Field of forms that create something: see `api.forms_once`."""
 TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"
+LISTENER = """<span data-live hx-get="{address}" hx-trigger="{trigger}" hx-target="{target}"
+  hx-swap="outerHTML" hx-sync="closest div:queue last"{included}></span>
+"""
+"""Fetches a part of a page on events."""
 NOTE = "data-hidden-note"
 """Attribute of the element that says how much is hidden from the reader."""
 
@@ -270,7 +274,7 @@ def duration(seconds: float | None) -> str:
     return f"about {floatformat(seconds / 3600, 1)} h"
 
 
-@register.inclusion_tag("core/_live.html", takes_context=True)
+@register.simple_tag(takes_context=True)
 def live(
     context: Context,
     target: str,
@@ -280,20 +284,26 @@ def live(
     on_page: str = "",
     every: str = "1s",
     include: str = "",
-) -> dict[str, object]:
+) -> SafeString:
     """Fetch `target` (an id with #) on each of `events`, and when some may have been missed.
 
     It is fetched from `address`, or from that of the page. `on_page` names an event of the page itself,
-    `include` the fields to send along.
+    `include` the fields to send along. Two listeners stand outside of what they replace: one fetches at once
+    and then seldom, one after the last event.
     """
-    triggers = [f"sse:{name}" for name in events.split()]
-    return {
-        "address": address or page_address(context["request"]),
-        "target": target,
-        "events": [*triggers, f"{on_page} from:body"] if on_page else triggers,
-        "every": every,
-        "include": include,
-    }
+    if not (address := address or page_address(context["request"])):
+        return SafeString("")
+    names = [f"sse:{name}" for name in events.split()] + ([f"{on_page} from:body"] if on_page else [])
+    triggers = (
+        "".join(f"{name} throttle:{every}, " for name in names) + "again, sse:missed",
+        "".join(f"{name} delay:{every}, " for name in names) + "again",
+    )
+    included = fill(' hx-include="{include}"', include=include) if include else ""
+    fetched = {"address": address, "target": target, "included": included}
+    listeners = joined(fill(LISTENER, trigger=trigger, **fetched) for trigger in triggers)
+    return fill(
+        '<div hidden id="{name}-live">\n{listeners}</div>', name=target.replace("#", ""), listeners=listeners
+    )
 
 
 @register.filter

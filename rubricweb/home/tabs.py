@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from django import template
 from django.template import Context
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.cold_storage import SERVED_COLD
+from rubricweb.corpus.models import Collection
 
 MOST_ENTRIES = 6
 """Screens below one tab."""
@@ -333,3 +336,14 @@ def place_among_tabs(context: Context) -> TabPlace:
     is_screen = screen is not None and screen.route == match.view_name
     tabs = screens_for(role, is_cold=bool(collection.cold_at)) if role else ()
     return TabPlace(tabs, screen, is_screen)
+
+
+@register.simple_tag
+def tab_bar(bar: TabPlace, collection: Collection | None) -> SafeString:
+    """Return the tabs; the same for all whose role opens the same screens."""
+    return _bar(bar, collection.slug, collection.name) if bar.tabs and collection else SafeString("")
+
+
+@lru_cache(maxsize=512)
+def _bar(bar: TabPlace, slug: str, name: str) -> SafeString:
+    return render_to_string("home/_tabs.html", {"bar": bar, "collection": {"slug": slug, "name": name}})

@@ -18,6 +18,7 @@ import numpy as np
 from django import forms
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -28,8 +29,9 @@ from grading.types import Ratings
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_topic_for
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.core import audit
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part, parse_id, parse_ids
 from rubricweb.corpus.access import collection_for
@@ -231,10 +233,7 @@ class GridForm(ChipForm, GraderForm):
         return rater
 
     def offer_versions(self, bank: Bank) -> None:
-        versions = [
-            (str(version.number), f"version {version.number}: {version.name}")
-            for version in bank.versions.all()
-        ]
+        versions = [(str(number), f"version {number}: {name}") for number, name in _versions(bank.pk)]
         offer_choices(self, "version", [("", "as it is"), *versions])
 
     def query(self, at: tuple[int, int] | None = None) -> GridQuery:
@@ -245,6 +244,11 @@ class GridForm(ChipForm, GraderForm):
         passage, _, item = named.partition("-")
         at = at or ((int(passage), int(item)) if named else None)
         return GridQuery(**chosen | {"version": int(chosen["version"])}, hidden=self.hidden, at=at)
+
+
+@compiled_once
+def _versions(bank: int) -> QuerySet[BankVersion, tuple[int, str]]:
+    return BankVersion.objects.filter(bank=bank).values_list("number", "name")
 
 
 def address_kept(request: HttpRequest) -> dict[str, str]:
@@ -306,7 +310,12 @@ class SavedViewForm(forms.Form):
 
 def saved_views(person: User, collection: Collection) -> list[SavedView]:
     """Return the person's views of this collection, by name."""
-    return list(SavedView.objects.filter(user=person, collection=collection))
+    return _views(person.pk, collection.pk)
+
+
+@compiled_once
+def _views(person: int, collection: int) -> QuerySet[SavedView]:
+    return SavedView.objects.filter(user=person, collection=collection)
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ The grid is written in Python: templates take three times as long for a thousand
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django import template
@@ -14,7 +14,7 @@ from django.http import HttpRequest, QueryDict
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.html import conditional_escape, format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from rubricweb.accounts import roles
 from rubricweb.banks.selectors import ItemRow
@@ -30,6 +30,7 @@ from rubricweb.review.selectors.window import (
     ANSWER_WORDS,
     GridCell,
     GridColumn,
+    PlacedCell,
     Row,
     RowGroup,
 )
@@ -93,7 +94,7 @@ class GridWriter:
     flags_at: str
     """The address of the topic's flags."""
     suffix: str
-    """The query string that links to cells keep."""
+    """The query string that links to cells keep, escaped."""
     has_ticks: bool
     """Passages and items are selected to change many cells at once."""
     shows_runs: bool
@@ -101,6 +102,10 @@ class GridWriter:
     """The grid's own; heads add their item to it."""
     opened: int | None
     """The item whose card is open."""
+    columns: tuple[tuple[str, int, str], ...]
+    """How the cells of each column begin, the key of its item, and its name."""
+    written: dict[GridCell, tuple[str, str]] = field(default_factory=dict)
+    """Cells so far: their colour, and what follows the names of passage and item."""
 
     def rows(self) -> SafeString:
         return joined(self.row(row) for row in self.grid.rows)
@@ -126,14 +131,19 @@ class GridWriter:
         )
 
     def cells(self, row: Row) -> SafeString:
-        suffix, columns = conditional_escape(self.suffix), self.grid.columns
-        cells = (
-            f'<td aria-colindex="{number}" data-item="{column.short_name}">{grid_cell(cell, suffix)}</td>'
-            for number, (column, cell) in enumerate(
-                zip(columns, row.cells, strict=True), columns.start_index() + 1
+        passage, doc_id, written = row.passage_pk, html.escape(row.doc_id), self.written
+        for cell in row.cells:
+            if cell not in written:
+                shade, rest = _shade_and_rest(cell)
+                written[cell] = shade, f'{html.escape(cell.description)}"{rest}'
+        parts = [written[cell] for cell in row.cells]
+        return SafeString(
+            "".join(
+                f'{opening}<a id="c{passage}-{pk}" href="cells/{passage}/{pk}/{self.suffix}"'
+                f' data-grade="{shade}" aria-label="passage {doc_id}, {name}, {rest}</td>'
+                for (opening, pk, name), (shade, rest) in zip(self.columns, parts, strict=True)
             )
         )
-        return mark_safe("".join(cells))  # noqa: S308  (grid_cell escapes)
 
     def column_heads(self) -> SafeString:
         first = self.grid.columns.start_index() + 1
@@ -191,20 +201,23 @@ def group_line(group: RowGroup) -> SafeString:
 
 
 @register.simple_tag
-def grid_cell(cell: GridCell, suffix: str) -> SafeString:
-    """Return one cell; rare attributes are left out when empty."""
+def grid_cell(place: PlacedCell, suffix: str) -> SafeString:
+    """Return one cell by itself."""
+    shade, rest = _shade_and_rest(place.cell)
+    href = f"cells/{place.passage_pk}/{place.column.pk}/{conditional_escape(suffix)}"
+    label = html.escape(place.name)
+    return SafeString(f'<a id="{place.id}" href="{href}" data-grade="{shade}" aria-label="{label}"{rest}')
+
+
+def _shade_and_rest(cell: GridCell) -> tuple[str, str]:
+    """Return a cell's colour, and what follows its name; rare attributes are left out when empty."""
     seldom = " data-mark" if cell.mark else ""
     seldom += " data-flags" if cell.flags else ""
     seldom += f' data-marks="{cell.marks}"' if cell.marks else ""
     seldom += f' data-seen="{cell.seen}"' if cell.seen else ""
     own = f"<b>{cell.own}</b>" if cell.own else ""
-    state = cell.counting or cell.state
-    shade = ANSWER_SHADES.get(state, state)
     text = icon("lock") if cell.state == "hidden" else cell.text
-    return mark_safe(  # noqa: S308
-        f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{shade}"'
-        f' aria-label="{html.escape(cell.name)}"{seldom}>{text}{own}</a>'
-    )
+    return cell.shade, f"{seldom}>{text}{own}</a>"
 
 
 @register.simple_tag(takes_context=True)
@@ -239,16 +252,22 @@ def correlation(value: float) -> str:
 @register.simple_tag(takes_context=True)
 def grid_writer(context: dict[str, Any], flags_at: str, *, has_ticks: bool) -> GridWriter:
     """Return what writes the head and the rows of the page's grid."""
+    grid: Grid = context["grid"]
     address, card = context["request"].GET.copy(), context["card"]
     address.pop("at", None)
+    columns = enumerate(grid.columns, grid.columns.start_index() + 1)
     return GridWriter(
-        context["grid"],
+        grid,
         flags_at,
-        context["suffix"],
+        conditional_escape(context["suffix"]),
         has_ticks=has_ticks,
         shows_runs=context["query"].is_roomy,
         address=address,
         opened=card.column.pk if card else None,
+        columns=tuple(
+            (f'<td aria-colindex="{number}" data-item="{column.short_name}">', column.pk, column.name)
+            for number, column in columns
+        ),
     )
 
 

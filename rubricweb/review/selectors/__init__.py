@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import undefined_last
 from grading.types import CONTRADICTS, FAILED, MIN_RATING, MISSING, GradeMatrix, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.human_matrices import RatingSource, corrected, human_matrices
@@ -210,11 +212,14 @@ def own_ratings(person: User, topic: Topic, rater: Rater) -> OwnRatings:
             )
             for row in events.order_by("number")
         }
-    rows = HumanGrade.objects.filter(by=person, topic=topic).order_by("number")
+    rows = _own_ratings(person.pk, topic.pk)
+    return {(revision, passage): OwnRating(*rating) for revision, passage, *rating in rows}
+
+
+@compiled_once
+def _own_ratings(person: int, topic: int) -> QuerySet[HumanGrade, Any]:
     fields = ("revision_id", "passage_id", "number", "rating", "verdict", "is_withdrawn")
-    return {
-        (revision, passage): OwnRating(*rating) for revision, passage, *rating in rows.values_list(*fields)
-    }
+    return HumanGrade.objects.filter(by=person, topic=topic).order_by("number").values_list(*fields)
 
 
 def mine_of(own: OwnRatings, revisions: Sequence[int], passages: Sequence[int]) -> Mask:

@@ -38,8 +38,8 @@ from rubricweb.review.selectors import CheckedSheet, GridQuery, OwnRating, confi
 from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
 from rubricweb.review.selectors.window import (
     ANSWER_WORDS,
-    GridCell,
     GridColumn,
+    PlacedCell,
     RunRank,
     answer_state,
     retrieved,
@@ -311,7 +311,7 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     return prompt.render(pair, context), note
 
 
-def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> GridCell | None:
+def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> PlacedCell | None:
     """Return the cell that `query.at` names."""
     collection = collection_pool(bank.collection)
     pool = collection.by_topic[topic.pk]
@@ -336,7 +336,8 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     own = {place: last} if last else {}
     grid = TopicGrid(collection, pool, (column,), sheet, own, rater, query, hidden)
-    return grid.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
+    (cell,) = grid.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)
+    return PlacedCell(passage, pool.doc_ids[row], column, cell)
 
 
 Graded = tuple[int, int, bool]

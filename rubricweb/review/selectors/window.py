@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grading.types import ANSWERED, CONTRADICTS, FAILED, MISSING, ItemKind, Outcome
 from rubricweb.banks.models import Item
-from rubricweb.core.formatting import rating_sign, rating_words
+from rubricweb.core.formatting import counted, rating_sign, rating_words
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import human_matrices, visibility
@@ -116,18 +116,17 @@ class GridColumn:
         )
 
 
-@dataclass(slots=True)  # not frozen: there are a thousand, and what is remarked of them is added
+@dataclass(frozen=True, slots=True, eq=False)
 class GridCell:
-    """One rating as the template prints it."""
+    """What a cell shows, wherever it stands: the cells of a window that show the same are one object."""
 
-    id: str
-    href: str
     text: str
     state: str
     """`0` to `5`, `missing`, `failed` or `hidden`; of an answer one of ANSWER_SIGNS."""
-    mark: str
+    description: str
+    """What it shows and what is remarked, after the names of its passage and item."""
+    mark: str = ""
     """The outcome, unless the model replied with the digit itself."""
-    name: str
     marks: str = ""
     """Words of MARKED, separated by spaces."""
     counting: str = ""
@@ -137,6 +136,35 @@ class GridCell:
     seen: int = 0
     """The number of the reader's latest event."""
     flags: int = 0
+
+    @property
+    def shade(self) -> str:
+        """Return the grade that gives the cell its colour."""
+        state = self.counting or self.state
+        return ANSWER_SHADES.get(state, state)
+
+
+CellKey = tuple[int, bool, str, int, tuple[str, ...], OwnRating | None, bool, int]
+"""All that tells what a cell shows: the rating and whether its answer is empty, the outcome, what people say,
+remarks, the reader's own rating, whether it is blind, and the number of flags."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCell:
+    """One cell by itself, with where it stands."""
+
+    passage_pk: int
+    doc_id: str
+    column: GridColumn
+    cell: GridCell
+
+    @property
+    def id(self) -> str:
+        return f"c{self.passage_pk}-{self.column.pk}"
+
+    @property
+    def name(self) -> str:
+        return f"passage {self.doc_id}, {self.column.name}, {self.cell.description}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +221,7 @@ class Window:
     """Cells whose grades the reader may not see yet."""
     excerpts: Mapping[int, str]
     """The beginnings of the passages' texts."""
+    kept: dict[CellKey, GridCell] = field(default_factory=dict)
 
     def row(self, row: int, number: int) -> Row:
         sheet, ranks = self.sheet, retrieved(self.pool, self.run_tags, row)
@@ -215,36 +244,45 @@ class Window:
 
     def cells(self, row: int, at: int) -> tuple[GridCell, ...]:
         """Return the cells of a row of the pool, which is row `at` of the sheet."""
-        passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
-        base = f"cells/{passage}"  # from review:topic to review:cell; short, because there are many
-        ratings: list[int] = self.sheet.outcomes[at].tolist()
-        remarks = dict(self._remarks(at))
+        passage, remarks = self.pool.passage_pks[row], dict(self._remarks(at))
+        outcomes, by_people = self.sheet.outcomes[at].tolist(), self.sheet.by_people[at].tolist()
+        is_empty = None if self.sheet.is_empty is None else self.sheet.is_empty[at].tolist()
         cells = []
         for column in self.columns:
-            rating, at_cell = ratings[column.at], (f"c{passage}-{column.pk}", f"{base}/{column.pk}/")
-            place = f"passage {doc_id}, {column.name}"
-            if state := self._answer_state(at, column.at, rating):
-                cell = _answer_cell(*at_cell, state, place)
-            else:
-                mark = self.marks.get((column.revision_pk, passage), "")
-                cell = _cell(
-                    *at_cell, rating, mark if self.source is human_matrices.RatingSource.GRADER else "", place
-                )
-            marked, own = remarks.get(column.at, ()), self.own.get((column.revision_pk, passage))
-            marked = marked if column.text else (*marked, WORDLESS)
-            if (column.revision_pk, passage) in self.blind:
-                cell, marked = _hidden(cell, place), ()
-            if marked or own is not None:
-                cell = self._remarked(cell, int(self.sheet.by_people[at, column.at]), marked, own)
-            cells.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
+            pair, place = (column.revision_pk, passage), column.at
+            key: CellKey = (
+                outcomes[place],
+                is_empty is not None and is_empty[place],
+                self.marks.get(pair, ""),
+                by_people[place],
+                remarks.get(place, ()) if column.text else (*remarks.get(place, ()), WORDLESS),
+                self.own.get(pair),
+                pair in self.blind,
+                self.flags.cells.get((column.pk, passage), 0),
+            )
+            cell = self.kept.get(key)
+            if cell is None:
+                cell = self.kept[key] = self._cell(key)
+            cells.append(cell)
         return tuple(cells)
 
-    def _answer_state(self, at: int, column: int, rating: int) -> str:
-        """Return the state of a cell by the verdict on its answer; empty where it has none."""
-        is_empty = self.sheet.is_empty
-        if is_empty is None or (rating >= 0 and not self.sheet.has_verdicts):
-            return ""
-        return answer_state(rating, is_empty=bool(is_empty[at, column]))
+    def _cell(self, key: CellKey) -> GridCell:
+        rating, is_empty, mark, by_people, marked, own, is_blind, flags = key
+        is_rating = self.sheet.is_empty is None or (rating >= 0 and not self.sheet.has_verdicts)
+        if is_blind:
+            cell, marked = GridCell("", "hidden", "hidden until you rate it"), ()
+        elif state := "" if is_rating else answer_state(rating, is_empty=is_empty):
+            cell = GridCell(ANSWER_SIGNS[state], state, ANSWER_WORDS[state])
+        else:
+            mark = mark if self.source is human_matrices.RatingSource.GRADER else ""
+            rated = (str(rating), str(rating), f"grade {rating}{mark and f', {mark}'}", mark)
+            cell = GridCell(*UNRATED.get(rating, rated))
+        if marked or own is not None:
+            cell = self._remarked(cell, by_people, marked, own)
+        if flags:
+            flagged = f"{cell.description}, {counted(flags, 'open flag')}"
+            cell = replace(cell, flags=flags, description=flagged)
+        return cell
 
     def _word(self, rating: int) -> str:
         """Return what people say of a cell: a rating, or whether its answer is right."""
@@ -279,12 +317,15 @@ class Window:
         remarks += (
             [f"you say {self._word(mine)}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
         )
-        cell.name = ", ".join((cell.name, *remarks))
-        cell.marks = " ".join(marked)
-        cell.counting = self._state(by_people) if "overridden" in marked and by_people != MISSING else ""
-        cell.own = others[0] if others else ""
-        cell.seen = own.number if own is not None else 0
-        return cell
+        is_overridden = "overridden" in marked and by_people != MISSING
+        return replace(
+            cell,
+            description=", ".join((cell.description, *remarks)),
+            marks=" ".join(marked),
+            counting=self._state(by_people) if is_overridden else "",
+            own=others[0] if others else "",
+            seen=own.number if own is not None else 0,
+        )
 
 
 MARKED = {
@@ -298,25 +339,6 @@ WORDLESS = "wordless"
 NO_TEXT = "the item has no text yet: supply it before you rate it"
 
 
-def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCell:
-    if rating == MISSING:
-        return GridCell(cell_id, href, DASH, "missing", "", f"{place}, not graded")
-    if rating == FAILED:
-        return GridCell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
-    if rating == ANSWERED:
-        return _answer_cell(cell_id, href, "answered", place)
-    if rating == CONTRADICTS:
-        return GridCell(
-            cell_id, href, rating_sign(rating), "contradicts", "", f"{place}, contradicts the item"
-        )
-    remark = f", {mark}" if mark else ""
-    return GridCell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{remark}")
-
-
-def _answer_cell(cell_id: str, href: str, state: str, place: str) -> GridCell:
-    return GridCell(cell_id, href, ANSWER_SIGNS[state], state, "", f"{place}, {ANSWER_WORDS[state]}")
-
-
 ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
 """The sign of each state of an extracted answer: equal to the key or not, empty, or without a verdict."""
 ANSWER_SHADES = {"right": "4", "wrong": "0", "none": "missing", "answered": "1"}
@@ -327,6 +349,13 @@ ANSWER_WORDS = {
     "none": "no answer in the passage",
     "answered": "an answer, not verified",
 }
+UNRATED = {
+    MISSING: (DASH, "missing", "not graded"),
+    FAILED: ("✕", "failed", "grading failed"),
+    ANSWERED: (ANSWER_SIGNS["answered"], "answered", ANSWER_WORDS["answered"]),
+    CONTRADICTS: (rating_sign(CONTRADICTS), "contradicts", "contradicts the item"),
+}
+"""What a cell without a rating shows, its state, and this in words."""
 
 
 def answer_state(rating: int, *, is_empty: bool) -> str:
@@ -336,17 +365,6 @@ def answer_state(rating: int, *, is_empty: bool) -> str:
     if is_empty:
         return "none"
     return {0: "wrong", ANSWERED: "answered"}.get(rating, "")
-
-
-def _hidden(cell: GridCell, place: str) -> GridCell:
-    return GridCell(cell.id, cell.href, "", "hidden", "", f"{place}, hidden until you rate it")
-
-
-def _flagged(cell: GridCell, flags: int) -> GridCell:
-    if flags:
-        cell.flags = flags
-        cell.name += f", {flags} open flag{'' if flags == 1 else 's'}"
-    return cell
 
 
 def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[int]) -> Marks:

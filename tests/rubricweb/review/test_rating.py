@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from uuid import uuid4
 
 import pytest
@@ -45,12 +46,12 @@ def test_marks_say_what_people_said(autumn, assessor, developer, client_of):
     assert (first["d1"].marks, first["d1"].own, first["d1"].seen) == ("verified", "", 1)
     # Together people say the lower median, 3; the reader sees their own 4.
     assert (first["d2"].marks, first["d2"].own) == ("overridden", "4")
-    assert first["d2"].name.endswith("grade 1, overridden, people say 3, you say 4")
-    assert 'data-grade="3"' in grid_cell(first["d2"], ""), "the colour is that of the rating that counts"
-    assert 'data-grade="5"' in grid_cell(first["d1"], "")
+    assert first["d2"].description == "grade 1, overridden, people say 3, you say 4"
+    assert first["d2"].shade == "3", "the colour is that of the rating that counts"
+    assert first["d1"].shade == "5"
     assert (first["d3"].marks, first["d3"].own) == ("overridden", "")
-    assert first["d3"].name.endswith("you say wrong")
-    assert (found["d4"][2].marks, found["d4"][2].name[-14:]) == ("unsure", "low confidence")
+    assert first["d3"].description.endswith("you say wrong")
+    assert (found["d4"][2].marks, found["d4"][2].description[-14:]) == ("unsure", "low confidence")
     by_developer = cells(client_of(developer), autumn)
     assert (by_developer["d2"][0].own, by_developer["d2"][0].seen) == ("3", 1)
 
@@ -77,8 +78,11 @@ def test_the_answer_is_the_cell_of_the_grid(autumn, assessor, developer, client_
         sent = {"seen": 0, "revision": autumn.items[item].revision_id, "part": "cell", "rating": rating}
         address = f"{autumn.cell(doc_id, item)}rate/?source={source}"
         answered = client.post(address, sent, headers=HTMX).context["cell"]
-        assert answered == cells(client, autumn, source=source)[doc_id][item]
-        assert answered.seen == 1
+        page = client.get(autumn.grid, {"view": "grid", "source": source})
+        (row,) = (row for row in page.context["grid"].rows if row.doc_id == doc_id)
+        assert astuple(answered.cell) == astuple(row.cells[item])
+        assert grid_cell(answered, "") in page.content.decode()
+        assert answered.cell.seen == 1
 
 
 def test_saving_remembers_what_was_shown(autumn, assessor, client_of):

@@ -128,7 +128,7 @@ def test_grid_shows_verdicts_and_answers(verified, assessor, client_of):
         "missing",
     ]
     assert (cells["d1", 1].state, cells["d1", 2].state) == ("answered", "missing")
-    assert cells["d3", 0].name == "passage d3, question 1, answer judged wrong"
+    assert cells["d3", 0].description == "answer judged wrong"
     assert page.context["grid"].counts.missing == 1  # d5, of the one question with a key
     html = markup(page)
     assert "answer judged right" in html

@@ -53,7 +53,7 @@ def test_the_grid_says_why_its_cells_cannot_be_rated(client_of, assessor, item):
     cells = [cell for row in page.context["grid"].rows for cell in row.cells]
     why = "the item has no text yet: supply it before you rate it"
     assert [(cell.state, cell.marks) for cell in cells] == [("5", "wordless"), ("missing", "wordless")]
-    assert [cell.name.split(", ", 2)[2] for cell in cells] == [f"grade 5, {why}", f"not graded, {why}"]
+    assert [cell.description for cell in cells] == [f"grade 5, {why}", f"not graded, {why}"]
     html = markup(page)
     assert html.count(f'{why}"') == html.count('data-marks="wordless">') == 2
     assert re.search(rf'<span class="mono">{item.revision.uid[-6:]}</span>\s*no text yet', html)
