@@ -157,7 +157,7 @@ def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
         waiting.append((f"Campaigns: {left}", ("campaigns:campaigns", "See the campaigns")))
     for name, count, link in (
         ("Conflicts between assessors", work.conflicts.get(pk, 0), ("campaigns:decide", "Decide")),
-        ("Flags", work.flags.get(pk, 0), ("review:flags", "Answer")),
+        ("Flags", work.flags_in(pk), ("review:flags", "Answer")),
     ):
         if count:
             waiting.append((f"{name}: {intcomma(count)} left", link))
