@@ -87,6 +87,7 @@ class Consequence:
     graded: int
     price: Price | None
     runs: int
+    """Runs that the grades could move; 0 where none is missing."""
 
 
 @require_safe
@@ -295,6 +296,6 @@ def _consequence(collection: Collection, form: GraderChoiceForm, workers: Sequen
     rating = [config for config in configs if config.purpose != Purpose.EXTRACT] or configs
     missing = sum(each.cells for each in plan.all if each.config in rating)
     every = sum(each.cells for each in asked_cells(collection, rating))
-    runs = collection.runs.accepted().count()
+    runs = collection.runs.accepted().count() if missing else 0
     time = price(collection, plan.all, list(workers)) if missing else None
     return Consequence(missing, max(0, every - missing), time, runs)

@@ -100,8 +100,7 @@ def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> lis
 def trial_context(collection: Collection, query: Any) -> Context:
     """Return the pairs of a try, given by the primary keys of its dry runs in the query."""
     pks = [parse_id(text) for text in query.get("tries", "").split(",") if text.strip()][:PAIRS]
-    here = collection.dry_runs.filter(pk__in=pks).order_by("pk")
-    tries = list(here.select_related("collection", "topic", "revision", "by")) if pks else []
+    tries = _tries(collection, pks) if pks else []
     doc_ids = {doc_id for each in tries for doc_id in each.doc_ids}
     passages = {row.doc_id: row for row in collection.passages.filter(doc_id__in=doc_ids)} if tries else {}
     labels = human_labels(collection) if tries else {}
@@ -116,6 +115,11 @@ def trial_context(collection: Collection, query: Any) -> Context:
         "compared": len(compared),
         "close": sum(difference <= 1 for difference in compared),
     }
+
+
+def _tries(collection: Collection, pks: Sequence[int]) -> list[DryRun]:
+    here = collection.dry_runs.filter(pk__in=pks).order_by("pk")
+    return list(here.select_related("collection", "topic", "revision", "by"))
 
 
 def _pair(dry_run: DryRun, passages: Mapping[str, Any], labels: Mapping[tuple[int, int], int]) -> TriedPair:
