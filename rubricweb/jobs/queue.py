@@ -36,6 +36,10 @@ LATEST_SHARE = 0.3
 ENTRY_POINT = "rubricweb.jobs.worker.work_on"
 
 
+LOADING = "loading "
+"""How `WorkerBeat.doing` begins while a model is loaded."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerBeat:
     """The state that a living worker reports every few seconds."""
@@ -72,6 +76,10 @@ class WorkerBeat:
     @property
     def is_idle(self) -> bool:
         return self.doing == "idle"
+
+    @property
+    def is_loading(self) -> bool:
+        return self.doing.startswith(LOADING)
 
     @property
     def seconds_so_far(self) -> float:
