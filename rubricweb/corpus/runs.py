@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -81,9 +82,9 @@ def _runs(collection: int) -> QuerySet[Run, Run]:
 
 
 @compiled_once
-def _topics(collection: int) -> QuerySet[Topic, int]:
+def _topics(collection: int) -> QuerySet[Topic, Any]:
     """Return how many topics there are; no row where there is none."""
-    topics = Topic.objects.filter(collection=collection).order_by().values("collection")
+    topics: QuerySet[Topic, Any] = Topic.objects.filter(collection=collection).order_by().values("collection")
     return topics.annotate(number=Count("pk")).values_list("number", flat=True)
 
 

@@ -143,7 +143,7 @@ def _policy(collection: int) -> QuerySet[ReplyPolicy, ReplyPolicy]:
 
 def stored(collection: Collection) -> StoredReplies:
     """Count the replies in blocks, not those in rows of grades."""
-    without = (collection.pk, 0, 0, 0, None, *(0 for _ in AGES))
+    without: Any = (collection.pk, 0, 0, 0, None, *(0 for _ in AGES))
     _, number, size, dropped, dropped_at, *older = next(iter(_counts(collection.pk)), without)
     return StoredReplies(number, size, dropped, dropped_at, tuple(zip(AGES, older, strict=True)))
 

@@ -148,11 +148,12 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
 
 
 @compiled_once
-def _topics(collection: int) -> QuerySet[Topic, tuple[int, str, str, str, int]]:
+def _topics(collection: int) -> QuerySet[Topic, Any]:
     """Return id, query id, title, beginning of the narrative, and position of each topic."""
     about = Left(Case(When(narrative="", then="description"), default="narrative"), ABOUT_CHARS)
     rows = Topic.objects.filter(collection=collection).annotate(about=about)
-    return rows.values_list("pk", "query_id", "text", "about", "position")
+    listed: QuerySet[Topic, Any] = rows.values_list("pk", "query_id", "text", "about", "position")
+    return listed
 
 
 def _missing_behind(
