@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from django import template
 from django.template import Context
-from django.template.defaultfilters import date, truncatechars
+from django.template.defaultfilters import truncatechars
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from rubricweb.core.formatting import number
-from rubricweb.core.tags import fill, joined
+from rubricweb.core.tags import fill, joined, moment
 from rubricweb.corpus.models import Run
 from rubricweb.corpus.runs import ListedRun, RunList
 
@@ -34,7 +34,7 @@ TEAM = '<td dir="auto">{team}</td>'
 TASK = "<td>{task} {type}</td>"
 MUTED = '<span class="muted">{text}</span>'
 TONE = ' data-tone="{tone}"'
-SUBMITTED = '<time datetime="{iso}">{at}</time> {by}'
+SUBMITTED = "{at} {by}"
 LINK = """<a class="button-quiet" href="?{verb}={pk}#run-{pk}" hx-get="{page}?{verb}={pk}"
   hx-target="#runs" hx-swap="outerHTML" aria-label="{label} {tag}">{label}</a>"""
 CHANGE = """<form method="post" action="{to}" hx-post="{to}" hx-target="#runs" hx-swap="outerHTML"
@@ -92,8 +92,7 @@ def _short(text: str) -> str:
 def _submitted(run: Run) -> SafeString:
     if run.submitted_at:
         by = f"by {run.submitted_by}" if run.submitted_by else ""
-        iso, at = (str(date(run.submitted_at, form)) for form in ("c", "SHORT_DATETIME_FORMAT"))
-        return fill(SUBMITTED, iso=iso, at=at, by=by)
+        return fill(SUBMITTED, at=moment(run.submitted_at), by=by)
     return fill(MUTED, text="made here" if run.is_made_here else "imported")
 
 
