@@ -46,7 +46,7 @@ def held_by_rating(person: User, item: Item) -> Held | None:
     if (cell := cells.select_related("campaign").first()) is None:
         return None
     own = Turn.objects.filter(cell=OuterRef("pk"), person=person, state=Turn.State.LEASED)
-    named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
+    named = Campaign.assignees.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     taken = cells.filter(Exists(own.filter(assigned_by=None, comment="")), ~Exists(named))
     place = [item.bank.collection.slug, cell.campaign_id]
     return Held(
@@ -83,10 +83,10 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
         return cells
     mine = Exists(_taken_by(person).filter(cell=OuterRef("pk")))
     reachable = mine | Exists(
-        Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
+        Campaign.assignees.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     )
     if is_handed_some:
-        reachable |= Q(campaign__people=None, campaign__is_standing=False)
+        reachable |= Q(campaign__assignees=None, campaign__is_standing=False)
     return cells.filter(reachable)
 
 
@@ -121,6 +121,6 @@ def _open(collection: int) -> QuerySet[Campaign, int]:
 def _concerned(person: int, collection: int) -> QuerySet[Campaign, int]:
     """Return an open campaign that names the person, or in which they have a turn, if there is one."""
     here = Campaign.objects.filter(collection=collection, closed_at=None)
-    named = Campaign.people.through.objects.filter(campaign=OuterRef("pk"), user=person)
+    named = Campaign.assignees.through.objects.filter(campaign=OuterRef("pk"), user=person)
     turns = Turn.objects.filter(cell__campaign=OuterRef("pk"), person=person)
     return here.filter(Exists(named) | Exists(turns)).values_list("pk", flat=True)[:1]
