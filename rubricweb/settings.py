@@ -195,6 +195,7 @@ TEMPLATES = [
                 "leaderboards": "rubricweb.leaderboards.tags",
                 "review": "rubricweb.review.tags",
                 "roles": "rubricweb.accounts.roles",
+                "runs": "rubricweb.corpus.run_rows",
                 "tabs": "rubricweb.home.tabs",
                 "tokens": "rubricweb.api.tokens",
             },

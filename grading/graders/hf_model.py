@@ -18,7 +18,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -315,17 +315,22 @@ def let_go_of_latest() -> None:
 
 
 def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> LoadedModel:
+    import huggingface_hub
+
     try:
         try:
             tokenizer, model = _pretrained(llm, task, dtype, local_files_only=True)
         except OSError:  # not on this machine yet
+            if not Path(llm).expanduser().exists():
+                with suppress(huggingface_hub.errors.HfHubHTTPError):  # it answers
+                    huggingface_hub.model_info(llm, timeout=5)  # seconds; the next line retries for a minute
             tokenizer, model = _pretrained(llm, task, dtype, local_files_only=False)
         model = model.to(device).eval()
         if dtype == INT8:
             hf_kernels.quantize(model)
     except GraderUnavailable:
         raise
-    except Exception as error:  # the library raises many kinds; the remedy is the same for all
+    except Exception as error:  # of many kinds, with the same remedy for all
         reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
         raise GraderUnavailable(
             f"{llm} could not be loaded ({reason}); name a folder or a GGUF file that holds a {task.label}, "

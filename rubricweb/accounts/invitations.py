@@ -29,6 +29,7 @@ from rubricweb.accounts.actions import same_team, set_role, team_names
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit, errors
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import HtmxRequest, form_response
 
 if TYPE_CHECKING:
@@ -125,8 +126,13 @@ def invitation_of(token: str) -> Invitation | None:
     return rows.filter(token_digest=_digest(token)).first()
 
 
-def invitations_for(person: User) -> QuerySet[Invitation]:
+def invitations_for(person: User) -> list[Invitation]:
     """Return what the person can accept, the newest first."""
+    return _usable_by(person.pk)
+
+
+@compiled_once
+def _usable_by(person: int) -> QuerySet[Invitation, Invitation]:
     return Invitation.objects.usable().filter(person=person).select_related("collection", "by")
 
 

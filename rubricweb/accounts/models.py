@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from rubricweb.accounts.roles import TO_ORGANIZE, Role, roles_with
 
@@ -66,7 +66,7 @@ def maker_still_may(by: str = "by", collection: str = "collection") -> Q:
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def usable(self) -> InvitationQuerySet:
         """Return the invitations that let somebody in now."""
-        is_open = Q(revoked_at=None, uses__lt=F("max_uses"), expires_at__gt=timezone.now())
+        is_open = Q(revoked_at=None, uses__lt=F("max_uses"), expires_at__gt=Now())
         return self.filter(is_open & maker_still_may(), collection__is_gone=False)
 
     def with_usable(self) -> InvitationQuerySet:

@@ -28,6 +28,7 @@ from rubricweb.banks.draft_models import Draft, DraftChunk, DraftJob, DraftReque
 from rubricweb.banks.drafting import DraftOptions, announce, request_of
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus import convert, convert as corpus
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 from rubricweb.corpus.writers import Writer, limited_writer, unlimited_writer
@@ -90,24 +91,37 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
 
     A topic with subtopics is drafted for by subtopic. An item of the whole topic covers all of them.
     """
-    topics = collection.topics.order_by("position", "pk").prefetch_related("subtopics")
-    places = [
-        DraftPlace(topic, subtopic)
-        for topic in topics
-        if among is None or topic.pk in among
-        for subtopic in (list(topic.subtopics.all()) or [None])
-    ]
-    split = {place.topic.pk for place in places if place.subtopic}
-    items = Item.including_secret.active().filter(bank=bank).order_by()
-    filled = _keys(items.values_list("topic_id", "facet_id").distinct(), split)
-    bare = [place for place in places if not _is_in(place, filled)]
+    listed = [(topic, facet) for topic, facet in _places(collection.pk) if among is None or topic in among]
+    split = {topic for topic, facet in listed if facet is not None}
+    keys = [(topic, facet or "") for topic, facet in listed]
+    filled = _keys(_with_items(bank.pk) if bank else (), split)
+    bare = {key for key in keys if not _is_in(key, filled)}
     taken = _keys(_taken(bank), split) if bare else set()
-    free = tuple(place for place in bare if place.topic.text and not _is_in(place, taken))
-    return Lacking(free, len(bare), len(places), bool(split))
+    topics = collection.topics.filter(pk__in={topic for topic, _ in bare}) if bare else Topic.objects.none()
+    free = tuple(
+        place
+        for topic in topics.order_by("position", "pk").prefetch_related("subtopics")
+        for subtopic in (list(topic.subtopics.all()) or [None])
+        if (place := DraftPlace(topic, subtopic)).key in bare and topic.text and not _is_in(place.key, taken)
+    )
+    return Lacking(free, len(bare), len(keys), bool(split))
 
 
-def _is_in(place: DraftPlace, keys: set[tuple[int, str]]) -> bool:
-    return place.key in keys or (place.topic.pk, "") in keys
+@compiled_once
+def _places(collection: int) -> QuerySet[Topic, tuple[int, str | None]]:
+    """Return each topic with each of its subtopics, or with None."""
+    return Topic.objects.filter(collection=collection).order_by().values_list("pk", "subtopics__facet_id")
+
+
+@compiled_once
+def _with_items(bank: int) -> QuerySet[Item, tuple[int, str]]:
+    """Return topic and subtopic of the rubric's items, each pair once."""
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank=bank).order_by()
+    return items.values_list("topic_id", "facet_id").distinct()
+
+
+def _is_in(key: tuple[int, str], keys: set[tuple[int, str]]) -> bool:
+    return key in keys or (key[0], "") in keys
 
 
 def _taken(bank: Bank | None) -> Iterable[tuple[int, str]]:
@@ -151,7 +165,13 @@ def seconds_a_place(backend: str, llm: str) -> float | None:
 
 def live_job(bank: Bank) -> DraftJob | None:
     """Return the job that drafts for the rubric, if one has not ended."""
-    return bank.draft_jobs.exclude(state__in=Job.ENDED).select_related("bank__collection").first()
+    return next(iter(_live_jobs(bank.pk)), None)
+
+
+@compiled_once
+def _live_jobs(bank: int) -> QuerySet[DraftJob, DraftJob]:
+    live = DraftJob.objects.filter(bank=bank).exclude(state__in=Job.ENDED)
+    return live.select_related("bank__collection")[:1]
 
 
 @transaction.atomic

@@ -65,6 +65,10 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
     """
     if not _open(collection_id):
         return _no_cells()  # a page asks several times, and the next query is a long one
+    held = roles.role_in(person, collection_id) if person is not None else None
+    is_handed_some = held and held.includes(roles.TO_RATE) and not held.includes(roles.TO_EDIT_BANK)
+    if person is not None and not is_handed_some and not _concerned(person.pk, collection_id):
+        return _no_cells()
     assisted = When(campaign__mode=Campaign.Mode.ASSISTED, then=Value(False))
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
     rated = Exists(HumanGrade.objects.filter(by=person, is_withdrawn=False, **place))
@@ -81,8 +85,7 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
     reachable = mine | Exists(
         Campaign.assignees.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     )
-    held = roles.role_in(person, collection_id)
-    if held and held.includes(roles.TO_RATE) and not held.includes(roles.TO_EDIT_BANK):
+    if is_handed_some:
         reachable |= Q(campaign__assignees=None, campaign__is_standing=False)
     return cells.filter(reachable)
 
@@ -112,3 +115,12 @@ def _no_cells() -> QuerySet[Any]:
 def _open(collection: int) -> QuerySet[Campaign, int]:
     """Return an open campaign, if there is one."""
     return Campaign.objects.filter(collection=collection, closed_at=None).values_list("pk", flat=True)[:1]
+
+
+@compiled_once
+def _concerned(person: int, collection: int) -> QuerySet[Campaign, int]:
+    """Return an open campaign that names the person, or in which they have a turn, if there is one."""
+    here = Campaign.objects.filter(collection=collection, closed_at=None)
+    named = Campaign.assignees.through.objects.filter(campaign=OuterRef("pk"), user=person)
+    turns = Turn.objects.filter(cell__campaign=OuterRef("pk"), person=person)
+    return here.filter(Exists(named) | Exists(turns)).values_list("pk", flat=True)[:1]

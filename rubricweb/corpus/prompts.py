@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from grading import prompts
@@ -12,6 +13,8 @@ from grading.graders import registry
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
+from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection, OwnPrompt
 
 AT = "@"
@@ -48,9 +51,15 @@ def active_prompts(collection: Collection) -> tuple[prompts.Prompt, ...]:
     return backend.chosen(collection.grader_prompts, own_prompts(collection) if names_own else ())
 
 
+@read_once
 def own_prompts(collection: Collection) -> list[prompts.Prompt]:
     """Return the collection's own prompts that are not archived."""
-    return [row.prompt for row in collection.prompts.all() if not row.is_put_away]
+    return [row.prompt for row in _standing(collection.pk)]
+
+
+@compiled_once
+def _standing(collection: int) -> QuerySet[OwnPrompt, OwnPrompt]:
+    return OwnPrompt.objects.filter(collection=collection, put_away_at=None)
 
 
 @transaction.atomic

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
 from rubricweb.corpus import access, actions
-from rubricweb.corpus.models import Collection, Ranking, Response, Run
+from rubricweb.corpus.models import Collection, Ranking, Response, Run, Topic
 
 PAGE = "corpus/runs.html"
 MOST_TAGS, TAG_CHARS = 20, 40
@@ -51,13 +53,39 @@ class RunList:
 
 def run_list(collection: Collection) -> RunList:
     """Return all runs, whatever their state, by team and tag."""
-    rankings, responses = (
-        dict(rows.filter(run__collection=collection).values_list("run").annotate(Count("pk")))
-        for rows in (Ranking.objects.order_by(), Response.objects.order_by())
-    )
-    runs = collection.runs.select_related("submitted_by").order_by("team", "run_tag")
-    listed = (ListedRun(run, rankings.get(run.pk, 0), responses.get(run.pk, 0)) for run in runs)
-    return RunList(tuple(listed), collection.topics.count())
+    rankings, responses = dict(_rankings(collection.pk)), dict(_responses(collection.pk))
+    listed = []
+    for run in _runs(collection.pk):
+        run.collection = collection
+        listed.append(ListedRun(run, rankings.get(run.pk, 0), responses.get(run.pk, 0)))
+    return RunList(tuple(listed), sum(_topics(collection.pk)))
+
+
+@compiled_once
+def _rankings(collection: int) -> QuerySet[Ranking, tuple[int, int]]:
+    """Return the number of topics that each run ranks passages for."""
+    rankings = Ranking.objects.filter(run__collection=collection).order_by()
+    return rankings.values_list("run").annotate(Count("pk"))
+
+
+@compiled_once
+def _responses(collection: int) -> QuerySet[Response, tuple[int, int]]:
+    """Return the number of responses of each run."""
+    responses = Response.objects.filter(run__collection=collection).order_by()
+    return responses.values_list("run").annotate(Count("pk"))
+
+
+@compiled_once
+def _runs(collection: int) -> QuerySet[Run, Run]:
+    runs = Run.objects.filter(collection=collection).select_related("submitted_by")
+    return runs.order_by("team", "run_tag")
+
+
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic, Any]:
+    """Return how many topics there are; no row where there is none."""
+    topics: QuerySet[Topic, Any] = Topic.objects.filter(collection=collection).order_by().values("collection")
+    return topics.annotate(number=Count("pk")).values_list("number", flat=True)
 
 
 class RunForm(forms.Form):

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from grading import prompts
 from grading.statistics.agreement import cohen_kappa, contingency
 from grading.types import MIN_RATING, Outcome, Purpose
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import selectors
@@ -54,8 +55,7 @@ class SameRatings:
 def calls_compared(collection: Collection) -> list[list[CallsRow]]:
     """Return for each grader by calls its row, and those of its counterparts with one item a call."""
     several = [each.prompt_class for each in prompts.published() if each.items_a_call > 1]
-    by_calls = GraderConfig.objects.filter(prompt_class__in=several, stamps__topic__collection=collection)
-    if not (configs := list(by_calls.distinct())):
+    if not (configs := _graded_by(collection.pk, tuple(several))):
         return []
     graders = [row.config for row in selectors.graders(collection)]
     return [
@@ -63,6 +63,12 @@ def calls_compared(collection: Collection) -> list[list[CallsRow]]:
         for config in configs
         if (others := list(_counterparts(config, graders)))
     ]
+
+
+@compiled_once
+def _graded_by(collection: int, prompt_classes: tuple[str, ...]) -> QuerySet[GraderConfig, GraderConfig]:
+    graders = GraderConfig.objects.filter(stamps__topic__collection=collection)
+    return graders.filter(prompt_class__in=prompt_classes).distinct()
 
 
 def _counterparts(config: GraderConfig, graders: list[GraderConfig]) -> Iterator[GraderConfig]:

@@ -24,6 +24,7 @@ from grading.graders.hf_model import SMOLLM2, gguf_file
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.core.forms import offer_choices
+from rubricweb.core.reader import read_once
 from rubricweb.core.servers import model_server
 from rubricweb.corpus.actions import CollectionSettings, settings_of
 from rubricweb.corpus.models import Collection
@@ -147,6 +148,9 @@ class CardState:
     text: str
 
 
+_importable = read_once(registry.importable)  # it looks for packages on the disk
+
+
 def state_of(card: GraderCard, workers: Sequence[WorkerBeat]) -> CardState:
     if not card.backend.needs_model or card.backend.plugin:
         return CardState("good", "ready")
@@ -154,7 +158,7 @@ def state_of(card: GraderCard, workers: Sequence[WorkerBeat]) -> CardState:
         is_set = model_server() is not None
         return CardState("good", "configured") if is_set else CardState("warn", "not configured")
     needed, _ = registry.requirement(card.backend.name)
-    if needed not in registry.importable() and not any(each.has(needed) for each in workers):
+    if needed not in _importable() and not any(each.has(needed) for each in workers):
         return CardState("warn", "needs torch: pip install 'rubricweb[models]'")
     if not card.llm:
         return CardState("", "name it")

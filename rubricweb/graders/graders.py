@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,10 +18,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from grading import plugins
 from grading.errors import GradingError
-from grading.prompts import Prompt
-from grading.types import ItemKind, Purpose
+from grading.types import Purpose
 from rubricweb.accounts import roles
-from rubricweb.banks.models import Item
 from rubricweb.campaigns.selectors import check_address
 from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part, parse_id
@@ -43,12 +39,11 @@ from rubricweb.graders.choices import (
     server_models,
     state_of,
 )
-from rubricweb.graders.forms import why_not_ask
 from rubricweb.graders.kept import kept_context, replies_form
-from rubricweb.graders.models import CalibrationCard, DryRun
+from rubricweb.graders.models import CalibrationCard
 from rubricweb.graders.panels import announced, new_panel_form, panels_context
-from rubricweb.graders.rated_cells import human_labels
 from rubricweb.graders.rationales import rationales_context
+from rubricweb.graders.trials import five_samples, trial_context
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.missing import asked_cells
@@ -61,7 +56,6 @@ from rubricweb.grades.replies import keep_replies
 from rubricweb.jobs.progress import Price
 
 PAGE = "graders/graders.html"
-PAIRS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +80,6 @@ class CardRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TriedPair:
-    """One pair of the try, with people's label and the grader's reply."""
-
-    dry_run: DryRun
-    item: str
-    passage: str
-    label: int | None
-    """People's label; None where nobody rated the pair."""
-    reply: dry_runs.DryRunReply | None
-
-    @property
-    def difference(self) -> int | None:
-        if self.reply is None or self.reply.rating is None or self.label is None:
-            return None
-        return abs(self.reply.rating - self.label)
-
-
-@dataclass(frozen=True, slots=True)
 class Consequence:
     """The work that using the grader would take, shown before the choice is made."""
 
@@ -111,6 +87,7 @@ class Consequence:
     graded: int
     price: Price | None
     runs: int
+    """Runs that the grades could move; 0 where none is missing."""
 
 
 @require_safe
@@ -125,7 +102,7 @@ def trial(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the progress of a try."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     page = reverse("graders:graders", args=[slug])
-    return after_post(request, "graders/_trial.html", _trial(collection, request.GET), to=page)
+    return after_post(request, "graders/_trial.html", trial_context(collection, request.GET), to=page)
 
 
 @require_POST
@@ -219,7 +196,7 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
     has_sent = form.is_bound and submitted is None
     context = {
         "collection": collection,
-        "rows": [_row(collection, each, workers) for each in cards()],
+        "rows": _rows(collection, workers),
         "faulty": [each for each in plugins.loaded() if each.problem],
         "card": card,
         "card_state": state_of(card, workers),
@@ -227,7 +204,7 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
         "is_own": card == card_of(collection),
         "recommended": _recommended(card),
         "seed": query.get("seed", "0"),
-        **_trial(collection, query),
+        **trial_context(collection, query),
         **prompts.listed(collection),
         **kept_context(collection),
         **panels_context(collection),
@@ -250,20 +227,28 @@ def _tried(query: Any) -> dict[str, Any] | None:
     }
 
 
-def _row(collection: Collection, card: GraderCard, workers: Sequence[Any]) -> CardRow:
-    is_in_use = card == card_of(collection)
-    llm = collection.grader_llm if is_in_use else card.llm
+def _rows(collection: Collection, workers: Sequence[Any]) -> list[CardRow]:
+    in_use = card_of(collection)
+    llms = [collection.grader_llm if card == in_use else card.llm for card in cards()]
+    calibrated = {card.config.llm: card for card in _latest_cards(collection.pk, tuple(llms))}
+    return [
+        CardRow(
+            card,
+            state_of(card, workers),
+            kappa=_kappa(calibrated.get(llm)),
+            is_in_use=card == in_use,
+            **_measured(collection, card, llm, is_in_use=card == in_use),
+        )
+        for card, llm in zip(cards(), llms, strict=True)
+    ]
+
+
+def _measured(collection: Collection, card: GraderCard, llm: str, *, is_in_use: bool) -> dict[str, Any]:
     drafts = planned_configs(_supposed(collection, card.backends[0], llm)) if llm else []
-    rates = [rate.cells for rate in map(expected_rate, drafts) if not rate.is_guess]
+    rates = (rate.cells for rate in map(expected_rate, drafts) if not rate.is_guess)
     rating = next((config for config in drafts if config.purpose == Purpose.RATE), None)
-    return CardRow(
-        card,
-        state_of(card, workers),
-        rates[0] if rates else None,
-        _kappa(collection, llm),
-        is_in_use,
-        check_address(collection, rating) if is_in_use and rating and rating.pk > 0 else "",
-    )
+    check = check_address(collection, rating) if is_in_use and rating and rating.pk > 0 else ""
+    return {"rate": next(rates, None), "check": check}
 
 
 def _supposed(collection: Collection, backend: str, llm: str) -> Collection:
@@ -275,18 +260,19 @@ def _supposed(collection: Collection, backend: str, llm: str) -> Collection:
     return supposed
 
 
-def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
-    """Return kappa from the latest card of the model, if the reader has nothing left to rate blind."""
-    card = next(iter(_latest_card(collection.pk, llm)), None)
+def _kappa(card: CalibrationCard | None) -> Mapping[str, Any] | None:
+    """Return kappa from the card, if the reader has nothing left to rate blind."""
     if card is None or hides_numbers(card.bank) or card.result["kappa"]["value"] is None:
         return None
     return {**card.result["kappa"], "cells": card.result["sample"]["cells"]}
 
 
 @compiled_once
-def _latest_card(collection: int, llm: str) -> QuerySet[CalibrationCard]:
-    cards = CalibrationCard.objects.filter(bank__collection=collection, config__llm=llm)
-    return cards.select_related("bank")[:1]
+def _latest_cards(collection: int, llms: tuple[str, ...]) -> QuerySet[CalibrationCard]:
+    """Return the latest calibration card of each model."""
+    here = CalibrationCard.objects.filter(bank__collection=collection, config__llm__in=llms)
+    same = CalibrationCard.objects.filter(bank__collection=collection, config__llm=OuterRef("config__llm"))
+    return here.filter(pk=same.values("pk")[:1]).select_related("bank", "config")
 
 
 def _recommended(card: GraderCard) -> list[str]:
@@ -310,91 +296,6 @@ def _consequence(collection: Collection, form: GraderChoiceForm, workers: Sequen
     rating = [config for config in configs if config.purpose != Purpose.EXTRACT] or configs
     missing = sum(each.cells for each in plan.all if each.config in rating)
     every = sum(each.cells for each in asked_cells(collection, rating))
-    runs = collection.runs.accepted().count()
+    runs = collection.runs.accepted().count() if missing else 0
     time = price(collection, plan.all, list(workers)) if missing else None
     return Consequence(missing, max(0, every - missing), time, runs)
-
-
-def five_samples(
-    collection: Collection, chosen: Sequence[Prompt], seed: int
-) -> list[tuple[Prompt, dry_runs.TrialSample]]:
-    """Return five pairs with the prompt that rates them, preferring pairs that people rated."""
-    prompts = [
-        prompt for prompt in chosen if prompt.purpose is not Purpose.EXTRACT and not prompt.needs_answer
-    ]
-    kinds = {kind: prompt for prompt in reversed(prompts or list(chosen)) for kind in prompt.kinds}
-    pairs = _rated_pairs(collection, set(kinds) - {ItemKind.DIRECT}, seed) if kinds else []
-    samples = []
-    for item, doc_id in pairs:
-        fields = {"topic": str(item.topic_id), "item": str(item.revision_id), "passage_1": doc_id}
-        if sample := dry_runs.sample_of(collection, {ItemKind(item.kind)}, fields):
-            samples.append((kinds[ItemKind(item.kind)], sample))
-    topics = list(collection.topics.values_list("pk", flat=True))
-    np.random.default_rng(seed).shuffle(topics)
-    for pk in topics[: PAIRS - len(samples)]:
-        for kind, prompt in sorted(kinds.items(), reverse=True):  # questions before nuggets
-            sample = dry_runs.sample_of(collection, {kind}, {"topic": str(pk)})
-            if (
-                sample is None
-                or not sample.doc_ids
-                or (sample.revision is None and kind is not ItemKind.DIRECT)
-            ):
-                continue
-            sample = sample.only_first()
-            if not why_not_ask(sample):
-                samples.append((prompt, sample))
-                break
-    return samples
-
-
-def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> list[tuple[Item, str]]:
-    """Return five pairs that people rated, spread over the grades, in an order that `seed` shuffles."""
-    items = Item.objects.filter(bank__collection=collection).active().of_kinds(kinds)
-    by_revision = {item.revision_id: item for item in items.exclude(revision__text="")}
-    labels = human_labels(collection)
-    doc_ids = dict(collection.passages.filter(pk__in={pk for _, pk in labels}).values_list("pk", "doc_id"))
-    pooled = set(collection.topics.filter(pool__passage__in=doc_ids).values_list("pk", "pool__passage"))
-    by_rating: dict[int, list[tuple[Item, str]]] = defaultdict(list)
-    for (revision, passage), rating in sorted(labels.items()):
-        item = by_revision.get(revision)
-        if item is not None and (item.topic_id, passage) in pooled:
-            by_rating[rating].append((item, doc_ids[passage]))
-    chance = np.random.default_rng(seed)
-    for pairs in by_rating.values():
-        chance.shuffle(pairs)
-    chosen: list[tuple[Item, str]] = []
-    while by_rating and len(chosen) < PAIRS:
-        for rating in sorted(by_rating, reverse=True):
-            chosen.append(by_rating[rating].pop())
-            if not by_rating[rating]:
-                del by_rating[rating]
-    return chosen[:PAIRS]
-
-
-def _trial(collection: Collection, query: Any) -> Context:
-    pks = [parse_id(text) for text in query.get("tries", "").split(",") if text.strip()][:PAIRS]
-    here = collection.dry_runs.filter(pk__in=pks).order_by("pk")
-    tries = list(here.select_related("collection", "topic", "revision", "by"))
-    doc_ids = {doc_id for each in tries for doc_id in each.doc_ids}
-    passages = {row.doc_id: row for row in collection.passages.filter(doc_id__in=doc_ids)}
-    labels = human_labels(collection) if tries else {}
-    pairs = [_pair(each, passages, labels) for each in tries]
-    compared = [pair.difference for pair in pairs if pair.difference is not None]
-    return {
-        "collection": collection,
-        "pairs": pairs,
-        "trial_address": f"{reverse('graders:trial', args=[collection.slug])}?tries={query.get('tries', '')}",
-        "waiting": next((each for each in tries if each.is_live), None),
-        "error": next((each.error for each in tries if each.error), ""),
-        "compared": len(compared),
-        "close": sum(difference <= 1 for difference in compared),
-    }
-
-
-def _pair(dry_run: DryRun, passages: Mapping[str, Any], labels: Mapping[tuple[int, int], int]) -> TriedPair:
-    passage = passages.get(dry_run.doc_ids[0])
-    replies = dry_runs.results(dry_run)
-    place = (dry_run.revision_id or 0, passage.pk if passage else 0)
-    question = dry_run.revision.text if dry_run.revision else dry_run.topic.text
-    text = passage.text[:200] if passage else ""
-    return TriedPair(dry_run, question, text, labels.get(place), replies[0] if replies else None)

@@ -8,15 +8,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Max, Q, Sum
-from django.db.models.functions import Length
+from django.db.models import Max, Q, QuerySet, Sum
+from django.db.models.functions import Length, Now
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from grading.graders import registry
 from rubricweb.accounts import roles
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest
@@ -132,25 +132,31 @@ def _label(row: GraderRow) -> str:
 
 
 def replies_form(collection: Collection, submitted: Any = None) -> RepliesForm:
-    policy = ReplyPolicy.objects.filter(collection=collection).first()
+    policy = next(iter(_policy(collection.pk)), None)
     return RepliesForm(submitted, initial={"days": policy.days if policy else None})
+
+
+@compiled_once
+def _policy(collection: int) -> QuerySet[ReplyPolicy, ReplyPolicy]:
+    return ReplyPolicy.objects.filter(collection=collection)
 
 
 def stored(collection: Collection) -> StoredReplies:
     """Count the replies in blocks, not those in rows of grades."""
-    now = timezone.now()
-    older = {
-        f"older_{days}": Sum(
-            "number", filter=Q(at__lt=now - timedelta(days=days), dropped_at=None), default=0
-        )
-        for days in AGES
-    }
-    counts = ReplyBlock.objects.filter(collection=collection).aggregate(
-        **older,
-        content_bytes=Sum(Length("content"), default=0),
+    without: Any = (collection.pk, 0, 0, 0, None, *(0 for _ in AGES))
+    _, number, size, dropped, dropped_at, *older = next(iter(_counts(collection.pk)), without)
+    return StoredReplies(number, size, dropped, dropped_at, tuple(zip(AGES, older, strict=True)))
+
+
+@compiled_once
+def _counts(collection: int) -> QuerySet[ReplyBlock, Any]:
+    """Return the numbers of `StoredReplies`, after the collection; no row where it has no block."""
+    ages = {f"older_{days}": Q(at__lt=Now() - timedelta(days=days), dropped_at=None) for days in AGES}
+    rows = ReplyBlock.objects.filter(collection=collection).order_by().values_list("collection")
+    return rows.annotate(
+        present=Sum("number"),
+        content_bytes=Sum(Length("content")),
+        gone=Sum("dropped"),
         last=Max("dropped_at"),
-        gone=Sum("dropped", default=0),
-        present=Sum("number", default=0),
+        **{name: Sum("number", filter=is_older, default=0) for name, is_older in ages.items()},
     )
-    ages = tuple((days, counts[f"older_{days}"]) for days in AGES)
-    return StoredReplies(counts["present"], counts["content_bytes"], counts["gone"], counts["last"], ages)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -16,6 +17,7 @@ from grading import prompts
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus import prompts as corpus
 from rubricweb.corpus.access import collection_for
@@ -92,15 +94,17 @@ def prompt_for(user: User, slug: str, prompt_id: int) -> OwnPrompt:
 def listed(collection: Collection) -> dict[str, object]:
     """Return the saved prompts, and the published ones to start from."""
     active = {prompt.prompt_id for prompt in corpus.active_prompts(collection)}
-    rows = [
-        PromptRow(row, row.prompt, row.prompt_id in active)
-        for row in collection.prompts.select_related("by").order_by("-pk")
-    ]
+    rows = [PromptRow(row, row.prompt, row.prompt_id in active) for row in _newest_first(collection.pk)]
     return {
         "prompt_rows": [row for row in rows if not row.row.is_put_away],
         "away": [row for row in rows if row.row.is_put_away],
         "published": [each for each in prompts.published() if _can_be_copied(each)],
     }
+
+
+@compiled_once
+def _newest_first(collection: int) -> QuerySet[OwnPrompt, OwnPrompt]:
+    return OwnPrompt.objects.filter(collection=collection).select_related("by").order_by("-pk")
 
 
 def tried(

@@ -74,10 +74,11 @@ class CheckRationalesForm(WriterForm):
 
 def rationales_context(collection: Collection) -> Context:
     """Return what is known of the rationales of each grader, and whether any can be checked."""
-    jobs = LISTING.jobs(collection.pk).exclude(grader=None).exclude(state__in=Job.ENDED)
+    checked = checked_rationales(collection)
+    live = LISTING.jobs(collection.pk).exclude(grader=None).exclude(state__in=Job.ENDED)
     return {
-        "checked_rationales": checked_rationales(collection),
-        "rationale_jobs": [replace(line, acts=()) for line in lines_of(LISTING, jobs)],
+        "checked_rationales": checked,
+        "rationale_jobs": [replace(line, acts=()) for line in lines_of(LISTING, live)] if checked else [],
         "can_check": bool(graders_with_rationales(collection)),
     }
 

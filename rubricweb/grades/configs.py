@@ -19,6 +19,7 @@ from grading.in_context import INSTRUCTION
 from grading.prompts import Prompt
 from grading.types import CONTRADICTS, MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig, GradingJob
@@ -61,6 +62,7 @@ def config_draft(spec: GraderSpec) -> GraderConfig:
     )
 
 
+@read_once
 @compiled_once
 def _of_fingerprint(fingerprint: str) -> QuerySet[GraderConfig, GraderConfig]:
     return GraderConfig.objects.filter(fingerprint=fingerprint)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -20,7 +21,9 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.home.collections import CollectionCard, Keys, cards_of
 from rubricweb.home.todo import OpenWork, open_work
 
-CHECK_RANDOM_PAIRS = ("campaigns:campaign-new", "Check 400 random pairs")
+Rubrics = list[tuple[int, str]]
+"""Their keys and names, the largest first."""
+CHECK = ("campaigns:campaign-new", "Check 400 random pairs")
 
 
 class StepState(StrEnum):
@@ -70,6 +73,9 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, Che
     by_pk = {card.collection.pk: card for card in cards}
     keys = tuple(by_pk)
     covered, rated, kept = dict(_topics_with_items(keys)), dict(_rated_pairs(keys)), _published(keys)
+    ratable: dict[int, Rubrics] = defaultdict(list)
+    for pk, bank, name, _ in _ratable(keys):
+        ratable[pk].append((bank, name))
     published, released = ({row[0] for row in kept if row[at]} for at in (1, 2))
     return {
         pk: Checklist(
@@ -78,7 +84,7 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, Che
                 *_material(card, covered.get(pk, 0)),
                 _runs(card, work),
                 _grades(card),
-                _checked(card, work, rated.get(pk, 0)),
+                _checked(card, work, rated.get(pk, 0), ratable[pk]),
                 _shared("Board", "public", "Publish the board", card, is_done=pk in published),
                 _shared("Release", "made", "Make a release", card, is_done=pk in released),
             ),
@@ -105,6 +111,15 @@ def _rated_pairs(collections: Keys) -> QuerySet[HumanGrade, tuple[int, int]]:
     place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
     rated = _counting_ratings().filter(topic__collection__in=collections).order_by()
     return rated.values_list("topic__collection").annotate(pairs=Count(place, distinct=True))
+
+
+@compiled_once
+def _ratable(collections: Keys) -> QuerySet[Item, tuple[int, int, str, int]]:
+    """Return collection, key and name of each rubric with items that people can rate, the largest first."""
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank__collection__in=collections)
+    worded = items.exclude(revision__text="").exclude(revision__is_secret=True)
+    by_bank = worded.values_list("bank__collection", "bank", "bank__name")
+    return by_bank.annotate(items=Count("pk")).order_by("-items", "bank")
 
 
 @compiled_once
@@ -149,7 +164,7 @@ def _grades(card: CollectionCard) -> ChecklistStep:
     return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
 
 
-def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
+def _checked(card: CollectionCard, work: OpenWork, rated: int, ratable: Rubrics) -> ChecklistStep:
     """Return the step of people: campaigns, conflicts and flags, and a first check of grades."""
     pk = card.collection.pk
     waiting = []
@@ -157,14 +172,25 @@ def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
         waiting.append((f"Campaigns: {left}", ("campaigns:campaigns", "See the campaigns")))
     for name, count, link in (
         ("Conflicts between assessors", work.conflicts.get(pk, 0), ("campaigns:decide", "Decide")),
-        ("Flags", work.flags.get(pk, 0), ("review:flags", "Answer")),
+        ("Flags", work.flags_in(pk), ("review:flags", "Answer")),
     ):
         if count:
             waiting.append((f"{name}: {intcomma(count)} left", link))
     ratings = f"people rated {counted(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
     detail = "; ".join([*(what for what, _ in waiting), ratings])
-    link = waiting[0][1] if waiting else CHECK_RANDOM_PAIRS
-    return _step("Checked", detail, card, link, waiting or not rated)
+    step = _step("Checked", detail, card, waiting[0][1] if waiting else CHECK, waiting or not rated)
+    return step if waiting else _with_rubric(step, card, ratable)
+
+
+def _with_rubric(step: ChecklistStep, card: CollectionCard, ratable: Rubrics) -> ChecklistStep:
+    """Return the step of a check for a rubric that people can rate, named where there are others."""
+    if not ratable:
+        to = reverse("imports:imports", args=[card.collection.slug])
+        return replace(step, address=to, verb="Import the texts") if card.items else step
+    if len(ratable) == len(card.banks):
+        return step
+    pk, name = ratable[0]
+    return replace(step, address=f"{step.address}?bank={pk}", verb=f"{step.verb} of {name}")
 
 
 def _left_in_campaigns(work: OpenWork, pk: int) -> list[str]:

@@ -14,8 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from grading.types import Purpose
-from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role, read_roles, role_to_edit, role_to_grade
+from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.core import database, http
 from rubricweb.core.compiled import compiled_once
@@ -84,12 +83,6 @@ class CollectionCard:
     @property
     def items(self) -> int:
         return sum(bank.items for bank in self.banks)
-
-
-def cards(user: User) -> list[CollectionCard]:
-    """Return the collections that `user` may see, by name, without those in cold storage."""
-    roles = read_roles(user)
-    return cards_of(list(Collection.objects.visible_to(user).filter(cold_at=None)), roles)
 
 
 def cards_of(collections: list[Collection], roles: Mapping[int, Role]) -> list[CollectionCard]:

@@ -22,7 +22,7 @@ from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.home.checklist import Checklist, checklists
-from rubricweb.home.collections import CollectionCard, cards
+from rubricweb.home.collections import CollectionCard, cards_of
 from rubricweb.home.todo import WaitingTask, waiting_for
 from rubricweb.home.work import work_of
 from rubricweb.leaderboards.board import provenance, selectors, sentences
@@ -62,7 +62,8 @@ def home(request: HtmxRequest) -> HttpResponse:
 
     A participant with a single open call comes to where runs are submitted for it.
     """
-    listed, teams = cards(request.user), tracks(request.user)
+    seen, teams = list(Collection.objects.visible_to(request.user)), tracks(request.user)
+    listed = cards_of([each for each in seen if not each.cold_at], roles.read_roles(request.user))
     invitations = invitations_for(request.user)
     if not (listed or invitations or roles.may_create(request.user)) and (only := _only_call(teams)):
         return redirect("submissions:submit", only.collection.slug)
@@ -81,7 +82,7 @@ def home(request: HtmxRequest) -> HttpResponse:
         "rows": rows,
         "tracks": teams,
         "invitations": invitations,
-        "cold": Collection.objects.visible_to(request.user).exclude(cold_at=None),
+        "cold": [each for each in seen if each.cold_at],
         "waiting": waiting,
         **(_of_only(request.user, rows[0]) if len(rows) == 1 else {}),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -93,7 +94,8 @@ class OpenWork:
     left_out: Mapping[int, int]
     """Cells of open campaigns: public boards and releases are without them until these are closed."""
     conflicts: Mapping[int, int]
-    flags: Mapping[int, int]
+    flags: Mapping[tuple[int, int | None], int]
+    """Open ones, by collection and assignee."""
     submitted: Mapping[int, int]
     """Runs of teams that an organizer has neither accepted nor rejected."""
     late: Mapping[int, int]
@@ -102,6 +104,9 @@ class OpenWork:
     """Jobs."""
     disabled: Mapping[int, int]
     """Webhooks that failed until they were turned off."""
+
+    def flags_in(self, collection: int) -> int:
+        return sum(count for (pk, _), count in self.flags.items() if pk == collection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> WaitingWor
     work = open_work(user, by_pk.values(), holding(roles.TO_EDIT_BANK))
     tasks = [
         *_cells(user, holding(roles.TO_RATE)),
-        *_flags(user, by_pk, holding),
+        *_flags(user, work, by_pk, holding),
         *_conflicts(work, holding(roles.TO_DECIDE)),
         *_drafts(by_pk, [place for place, role in held.items() if role.includes(roles.role_to_edit(place))]),
         *_paused_jobs(work, holding(roles.TO_GRADE)),
@@ -135,20 +140,18 @@ def _holding(held: Mapping[Collection, roles.Role], needed: roles.Role) -> list[
     return [collection for collection, role in held.items() if role.includes(needed)]
 
 
-def _counted(rows: QuerySet[Any], path: str) -> dict[int, int]:
-    return dict(rows.order_by().values_list(path).annotate(Count("pk")))
-
-
 def open_work(user: User | None, collections: Iterable[Collection], edited: Sequence[Collection]) -> OpenWork:
     """Count what is open; conflicts only where the user edits banks, and decides them."""
     here = list(collections)
     keys = tuple(collection.pk for collection in here)
     of_campaigns, of_others = _turns_and_cells(keys), _numbers(keys)
+    flags = Flag.objects.open().filter(bank__collection__in=here).order_by()
+    by_assignee = flags.values_list("bank__collection", "assignee").annotate(Count("pk"))
     return OpenWork(
         turns={pk: turns for pk, turns, _ in of_campaigns},
         left_out={pk: cells for pk, _, cells in of_campaigns},
         conflicts=Counter(collection for collection, _ in conflict_topics(user, edited)),
-        flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
+        flags={(pk, assignee): count for pk, assignee, count in by_assignee},
         submitted={pk: runs for pk, runs, *_ in of_others},
         late={pk: files for pk, _, files, *_ in of_others},
         paused={pk: jobs for pk, _, _, jobs, _ in of_others},
@@ -230,10 +233,8 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTas
     counts = {campaign: (cells, passages) for campaign, cells, passages in rows}
     if not counts:
         return
-    done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
-    times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
-    own = pace(at for at in times if at is not None)
-    for campaign in Campaign.objects.filter(pk__in=counts).select_related("collection").order_by("pk"):
+    own = pace(_times(user.pk))
+    for campaign in _campaigns(tuple(counts)):
         cells, passages = counts[campaign.pk]
         yield WaitingTask(
             cells,
@@ -249,6 +250,18 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[WaitingTas
 
 
 @compiled_once
+def _times(person: int) -> QuerySet[Turn, datetime | None]:
+    """Return when the person rated last, the latest first."""
+    done = Turn.objects.filter(person=person, state__in=Turn.DONE).exclude(done_at=None)
+    return done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
+
+
+@compiled_once
+def _campaigns(pks: Keys) -> QuerySet[Campaign, Campaign]:
+    return Campaign.objects.filter(pk__in=pks).select_related("collection").order_by("pk")
+
+
+@compiled_once
 def _cells_to_rate(person: int, collections: Keys) -> QuerySet[Turn, tuple[int, int, int]]:
     """Return campaign, cells and passages of the turns of `turns_to_rate`."""
     place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
@@ -256,12 +269,16 @@ def _cells_to_rate(person: int, collections: Keys) -> QuerySet[Turn, tuple[int, 
     return turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
 
 
-def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[WaitingTask]:
+def _flags(
+    user: User, work: OpenWork, by_pk: Mapping[int, Collection], holding: Any
+) -> Iterator[WaitingTask]:
     """Yield flags assigned to the person, and for topic developers those assigned to nobody."""
-    edited = holding(roles.TO_RESOLVE)
-    mine = Q(assignee=user, bank__collection__in=holding(roles.TO_COMMENT))
-    unassigned = Q(assignee=None, bank__collection__in=edited)
-    counts = _counted(Flag.objects.open().filter(mine | unassigned), "bank__collection")
+    edited, commented = holding(roles.TO_RESOLVE), holding(roles.TO_COMMENT)
+    answering = {user.pk: commented, None: edited}
+    counts: Counter[int] = Counter()
+    for (pk, assignee), count in work.flags.items():
+        if by_pk[pk] in answering.get(assignee, ()):
+            counts[pk] += count
     for pk, count in counts.items():
         who = "" if by_pk[pk] in edited else "?who=assigned"
         address = reverse("review:flags", args=[by_pk[pk].slug]) + who

@@ -19,8 +19,9 @@ from rubricweb.banks.models import Bank
 from rubricweb.core import http, reader
 from rubricweb.core.compiled import compiled_once
 from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.tags import joined
 from rubricweb.corpus import access, official
-from rubricweb.corpus.models import Collection, Passage, Subtopic
+from rubricweb.corpus.models import Collection, Passage, Subtopic, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
@@ -28,48 +29,13 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.raters import GraderForm, Rater, raters, select_at_once
 from rubricweb.grades.selectors import GraderRow, banks, graders
-from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, item_columns, topic_facts
+from rubricweb.grades.topic_ratings import ItemColumn, item_columns, topic_facts
+from rubricweb.home.topic_rows import ListedTopic, TopicWriter
 from rubricweb.review.flags import open_by_topic
 from rubricweb.review.grid import address_kept
 
 ABOUT_CHARS = 240
 PAGE_TOPICS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ListedTopic:
-    """A row of the table."""
-
-    pk: int
-    query_id: str
-    text: str
-    about: str
-    """Its narrative or description, cut to one line on the screen."""
-    position: int
-    subtopics: int
-    pool: int
-    questions: int
-    nuggets: int
-    facts: TopicFacts
-    flagged: int
-    """Open flags."""
-
-    @property
-    def items(self) -> int:
-        return self.questions + self.nuggets
-
-    @property
-    def graded(self) -> int:
-        return self.facts.cells - self.facts.missing
-
-    @property
-    def share(self) -> float | None:
-        return self.graded / self.facts.cells if self.facts.cells else None
-
-    @property
-    def flags(self) -> int:
-        facts = self.facts
-        return facts.uncovered + facts.nobody + facts.spurious + facts.unknown + self.flagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +122,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     missing = _missing_behind(collection, rater, columns_by_topic)
     subtopics, flagged = dict(_subtopics(collection.pk)), open_by_topic(bank)
     rows = []
-    for pk, query_id, text, about, position in _topics(collection):
+    for pk, query_id, text, about, position in _topics(collection.pk):
         if pk not in pool.by_topic:
             continue  # imported since the pool was read
         items = columns_by_topic.get(pk, ())
@@ -181,11 +147,13 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     return rows
 
 
-def _topics(collection: Collection) -> Iterable[tuple[int, str, str, str, int]]:
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic, Any]:
     """Return id, query id, title, beginning of the narrative, and position of each topic."""
     about = Left(Case(When(narrative="", then="description"), default="narrative"), ABOUT_CHARS)
-    rows = collection.topics.annotate(about=about)
-    return rows.values_list("pk", "query_id", "text", "about", "position")
+    rows = Topic.objects.filter(collection=collection).annotate(about=about)
+    listed: QuerySet[Topic, Any] = rows.values_list("pk", "query_id", "text", "about", "position")
+    return listed
 
 
 def _missing_behind(
@@ -265,8 +233,7 @@ def collection(request: http.HtmxRequest, slug: str) -> HttpResponse:
         "collection": place,
         "counts": collection_counts(place),
         "form": form,
-        **address_kept(request),
-        **_table(banks(place), form),
+        **_table(banks(place), form, address_kept(request)["joiner"]),
     }
     bank = context.get("bank")
     if roles.may_edit(request.user, place):
@@ -282,7 +249,7 @@ def _best_first(board: official.Official) -> list[tuple[str, float]]:
     return sorted(board.values.items(), key=lambda row: row[1], reverse=not board.is_rank)
 
 
-def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
+def _table(banks: list[Bank], form: TopicsForm, joiner: str) -> dict[str, object]:
     """Return the table's part of the context; empty without a bank."""
     if not banks:
         return {"banks": banks}
@@ -294,4 +261,7 @@ def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
     matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
     chosen = sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
     page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
-    return {"banks": banks, "bank": bank, "rater": rater, "page": page, "totals": totals(rows), "sort": sort}
+    sums = totals(rows)
+    writer = TopicWriter(bank.collection.slug, bank.pk, joiner, has_subtopics=bool(sums.subtopics))
+    table = {"page": page, "rows": joined(map(writer.row, page)), "totals": sums, "sort": sort}
+    return {"banks": banks, "bank": bank, "rater": rater, **table}

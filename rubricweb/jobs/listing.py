@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted, number
 from rubricweb.jobs.models import Job, Task
 from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
@@ -207,7 +208,7 @@ def get(kind: str) -> Listing | TaskListing | None:
 def listed(collection_id: int, *, for_organizers: bool) -> list[JobLine]:
     """Return the latest jobs of each kind that the reader may see."""
     kinds = [listing for listing in _registered() if for_organizers or not listing.is_for_organizers]
-    return [line for each in kinds for line in lines_of(each, each.jobs(collection_id))]
+    return [line for each in kinds for line in lines_of(each, _latest(each.kind)(collection_id))]
 
 
 def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLine]:
@@ -216,7 +217,14 @@ def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLin
     return [line for each in kinds for line in lines_of(each, each.jobs(collection_id).filter(by=person_id))]
 
 
-def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
+@cache
+def _latest(kind: str) -> Callable[[int], list[Any]]:
+    """Return the function that reads a collection's latest jobs or tasks of the kind."""
+    (listing,) = (each for each in _registered() if each.kind == kind)
+    return compiled_once(lambda collection: listing.jobs(collection)[:LISTED_JOBS])
+
+
+def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any] | list[Any]) -> list[JobLine]:
     """Return lines for the latest of these jobs or tasks of one kind."""
     from rubricweb.jobs.waiting import WaitingLine  # loads the queue
 
@@ -227,7 +235,7 @@ def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLin
     return [_line_of_task(listing, task, line.wait_of(task)) for task in tasks]
 
 
-def _rows(listing: Listing, rows: QuerySet[Any]) -> list[ListedJob]:
+def _rows(listing: Listing, rows: QuerySet[Any] | list[Any]) -> list[ListedJob]:
     from rubricweb.jobs.waiting import waits_of
 
     jobs = list(rows[:LISTED_JOBS])

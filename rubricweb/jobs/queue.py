@@ -17,7 +17,7 @@ from rq import Queue
 from rq.queue import EnqueueData
 from rq.utils import as_text
 
-from rubricweb.core.servers import redis_client
+from rubricweb.core.servers import kept_client, redis_client
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.models import LeasedWork
 
@@ -34,6 +34,10 @@ LATEST_SHARE = 0.3
 """Weight of the latest measurement in the running average."""
 
 ENTRY_POINT = "rubricweb.jobs.worker.work_on"
+
+
+LOADING = "loading "
+"""How `WorkerBeat.doing` begins while a model is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,10 @@ class WorkerBeat:
         return self.doing == "idle"
 
     @property
+    def is_loading(self) -> bool:
+        return self.doing.startswith(LOADING)
+
+    @property
     def seconds_so_far(self) -> float:
         return max(0.0, time.time() - self.since)
 
@@ -85,7 +93,13 @@ class WorkerBeat:
 
 
 def connection() -> redis.Redis:
+    """Return a client to close, for what writes."""
     return redis_client()
+
+
+def _kept() -> redis.Redis:
+    """Return the process's client, with which pages read without connecting again."""
+    return kept_client(settings.REDIS_URL)
 
 
 def name_for(priority: str, backend: str = "") -> str:
@@ -148,8 +162,7 @@ def lengths() -> dict[str, int]:
 
 def waiting_ids() -> set[str]:
     """Return the ids of the jobs that wait in Redis now. Raises redis.RedisError."""
-    with connection() as client:
-        return {rq_id for queue in Queue.all(client) for rq_id in queue.job_ids}
+    return {rq_id for queue in Queue.all(_kept()) for rq_id in queue.job_ids}
 
 
 def waiting_by_queue(names: Sequence[str], *, most: int = 0) -> list[list[str]]:
@@ -157,9 +170,9 @@ def waiting_by_queue(names: Sequence[str], *, most: int = 0) -> list[list[str]]:
 
     Raises redis.RedisError.
     """
-    with connection() as client, client.pipeline(transaction=False) as pipeline:
+    with _kept().pipeline(transaction=False) as pipeline:
         for name in names:
-            pipeline.lrange(get_queue(name).key, 0, most - 1)
+            pipeline.lrange(Queue(name, connection=_kept()).key, 0, most - 1)
         return [[str(as_text(rq_id)) for rq_id in ids] for ids in pipeline.execute()]
 
 
@@ -181,8 +194,8 @@ def usual(names: Sequence[str]) -> list[float | None]:
     """Return the seconds that each of these usually takes, None if unknown. Raises redis.RedisError."""
     if not names:
         return []
-    with connection() as client:
-        return [None if value is None else float(value) for value in client.hmget(USUAL, list(names))]
+    values = _kept().hmget(USUAL, list(names))
+    return [None if value is None else float(value) for value in values]
 
 
 def beat(worker: WorkerBeat) -> None:
@@ -192,9 +205,9 @@ def beat(worker: WorkerBeat) -> None:
 
 def living_workers() -> list[WorkerBeat]:
     """Return by name the workers heard of in the last seconds. Raises redis.RedisError."""
-    with connection() as client:
-        keys = sorted(client.scan_iter(BEAT_PREFIX + "*"))
-        beats = client.mget(keys) if keys else []
+    client = _kept()
+    keys = sorted(client.scan_iter(BEAT_PREFIX + "*"))
+    beats = client.mget(keys) if keys else []
     return [WorkerBeat(**json.loads(text)) for text in beats if text]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import redis
 from django.conf import settings
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, QuerySet
 from django.utils import timezone
 
 from rubricweb.core.formatting import counted, number
@@ -47,6 +47,8 @@ class Wait:
     so_far: float = 0
     """Seconds that the work ahead, or this one while it is being done, has taken."""
     is_under_way: bool = False
+    is_loading: bool = False
+    """Its worker loads the model, or fetches it, before anything is done."""
     done: int = 0
     total: int = 0
     """Most tokens that the model may write, `done` of them so far; 0 while it writes none."""
@@ -78,6 +80,8 @@ class Wait:
     @property
     def progress(self) -> str:
         """Return the progress of running work: "120 of at most 512 tokens, about 6 s left"."""
+        if self.is_loading:
+            return f"Loading the model, {self.time}"
         if self.seconds is None and not self.so_far:
             return "just started"
         time = f"{self.time} left" if self.seconds is not None else self.time
@@ -159,8 +163,19 @@ class WaitingLine:
         pks = [row["orphan"] or row["first"] for row in firsts if not row["working"]]
         rows = kind.claimable().select_related(*kind.related).defer(*kind.payload)
         chunks = rows.filter(pk__in=pks) if pks else ()
-        waits = {kind.job_id(chunk): self.wait_of(chunk) for chunk in chunks}
+        waits = self._loading(kind, live.filter(leased))
+        waits |= {kind.job_id(chunk): self.wait_of(chunk) for chunk in chunks}
         return [waits.get(job.pk) for job in jobs]
+
+    def _loading(self, kind: Kind[Any], leased: QuerySet[Any]) -> dict[int, Wait | None]:
+        """Return by job that a worker loads the model for one of its leased chunks."""
+        loading = {each.work: each for each in self.workers if each.is_loading}
+        rows = leased.values_list("job", "pk") if loading else ()
+        return {
+            job: Wait(is_under_way=True, is_loading=True, so_far=beat.seconds_so_far)
+            for job, pk in rows
+            if (beat := loading.get(kind.name_of(pk)))
+        }
 
 
 def _turn(able: Sequence[queue.WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wait:

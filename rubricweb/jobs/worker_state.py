@@ -132,7 +132,7 @@ class Working:
     def doing(self) -> str:
         lease = self.lease
         if self.loading:
-            return f"loading {self.loading}"
+            return f"{queue.LOADING}{self.loading}"
         return lease.label if lease else "idle"
 
     def stop(self) -> None:

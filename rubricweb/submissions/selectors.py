@@ -6,8 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.submissions.models import Call, Submission
 
@@ -106,12 +109,7 @@ def team_calls(collection: Collection, team: str) -> tuple[CallCard, ...]:
 
 def tracks(user: User) -> list[Track]:
     """Return the collections in which `user` is a participant, with their calls and the team's files."""
-    memberships = list(
-        Membership.objects.filter(user=user, role=Role.PARTICIPANT)
-        .select_related("collection")
-        .order_by("collection__name")
-    )
-    if not memberships:
+    if not (memberships := _memberships(user.pk)):
         return []
     places = {membership.collection_id for membership in memberships}
     by_team: dict[tuple[int, str], list[Submission]] = defaultdict(list)
@@ -131,6 +129,12 @@ def tracks(user: User) -> list[Track]:
         )
         for membership in memberships
     ]
+
+
+@compiled_once
+def _memberships(participant: int) -> QuerySet[Membership, Membership]:
+    memberships = Membership.objects.filter(user=participant, role=Role.PARTICIPANT)
+    return memberships.select_related("collection").order_by("collection__name")
 
 
 def desk(collection: Collection) -> DeskPage:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Length
 
 from grading.statistics.calibration import Estimate
@@ -21,6 +21,7 @@ from grading.statistics.mean_intervals import wilson
 from grading.support import Support
 from grading.support.claims import BY_LABELS, RationaleClaim, RationaleOutcome, claims, outcome_of
 from grading.types import FAILED, Outcome, Purpose, text_md5
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp
@@ -162,8 +163,7 @@ def texts_of_claims(collection: Collection, sampled: SampledRationales, topic: T
 def checked_rationales(collection: Collection) -> list[CheckedRationales]:
     """Return what is known of each grader's rationales by each judge that was asked, the latest first."""
     latest: dict[tuple[int, int], list[SupportJob]] = defaultdict(list)
-    jobs = SupportJob.objects.filter(judge__collection=collection).exclude(grader=None)
-    for job in jobs.select_related("judge", "grader").order_by("-pk"):
+    for job in _jobs(collection.pk):
         latest[job.judge_id, job.grader_id or 0].append(job)
     rows = []
     for same in latest.values():
@@ -179,21 +179,37 @@ def checked_rationales(collection: Collection) -> list[CheckedRationales]:
     return rows
 
 
+@compiled_once
+def _jobs(collection: int) -> QuerySet[SupportJob, SupportJob]:
+    jobs = SupportJob.objects.filter(judge__collection=collection).exclude(grader=None)
+    return jobs.select_related("judge", "grader").order_by("-pk")
+
+
 def graders_with_rationales(collection: Collection) -> list[GraderConfig]:
     """Return the graders whose replies are usually more than a rating, by name.
 
     A stray sentence of a model that replies with a digit is no rationale.
     """
+    return [config for config in _able_to_reason(collection.pk) if _writes_reasons(collection, config)]
+
+
+@compiled_once
+def _able_to_reason(collection: int) -> QuerySet[GraderConfig, GraderConfig]:
     stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
-    configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=GIVING_REASONS)
-    return [config for config in configs if _writes_reasons(collection, config)]
+    return GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=GIVING_REASONS)
 
 
 def _writes_reasons(collection: Collection, config: GraderConfig) -> bool:
-    replied = _replied(collection, config).filter(Q(reply_block__isnull=False) | Q(chars__gt=0))
-    some = list(replied.values_list("reply_block", "chars")[:REPLIES_LOOKED_AT])
+    some = _some_replies(collection.pk, config.pk)
     long: int = sum(block is not None or chars > LONGEST_IN_ROW for block, chars in some)
     return 2 * long > len(some)
+
+
+@compiled_once
+def _some_replies(collection: int, grader: int) -> QuerySet[Grade, tuple[int | None, int]]:
+    """Return the block and the length in its row of some of the grader's replies."""
+    replied = _replied(collection, grader).filter(Q(reply_block__isnull=False) | Q(chars__gt=0))
+    return replied.values_list("reply_block", "chars")[:REPLIES_LOOKED_AT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +264,11 @@ def _by_place(labels: Mapping[CitationKey, int]) -> dict[tuple[int, str], dict[s
 
 def _candidates(collection: Collection, grader: GraderConfig) -> GradeQuerySet:
     """Return the grades whose reply is long enough to be more than a rating, of passages with a text."""
-    return _replied(collection, grader).filter(Q(reply_block__isnull=False) | Q(chars__gt=LONGEST_IN_ROW))
+    replied = _replied(collection.pk, grader.pk)
+    return replied.filter(Q(reply_block__isnull=False) | Q(chars__gt=LONGEST_IN_ROW))
 
 
-def _replied(collection: Collection, grader: GraderConfig) -> GradeQuerySet:
+def _replied(collection: int, grader: int) -> GradeQuerySet:
     """Return the grades of passages with a text, with the length of each reply."""
     rows: GradeQuerySet = Grade.objects.annotate(chars=Length("reply")).filter(
         config=grader, topic__collection=collection

@@ -78,3 +78,10 @@ def test_another_track_shows_its_rules_before_the_call_opens(people, call, place
     page.get_by_label("Task").fill("retrieval")
     page.get_by_role("button", name="Open the call").click()
     expect(page.get_by_role("heading", name="retrieval")).to_be_visible()
+
+
+def test_on_a_phone_the_deadline_stands_above_what_was_submitted(people, call):
+    page = people.sign_in("viewer", viewport={"width": 390, "height": 844})
+    page.goto("/")
+    deadline, own = (page.locator(f"section[aria-labelledby={name}]") for name in ("deadline", "own"))
+    assert deadline.bounding_box()["y"] < own.bounding_box()["y"]

@@ -298,6 +298,16 @@ def test_missing_weights_are_said_with_the_remedy(tmp_path: Path) -> None:
         build(GraderSpec("hf_seq2seq", str(tmp_path / "nowhere"), RATE, {"device": "cpu"}))
 
 
+def test_without_a_network_a_model_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(llm: str, timeout: float) -> None:
+        assert timeout <= 5
+        raise OSError("the hub cannot be reached")
+
+    monkeypatch.setattr("huggingface_hub.model_info", away)
+    with pytest.raises(GraderUnavailable, match=r"not be loaded \(the hub cannot be reached\)"):
+        build(GraderSpec("hf_seq2seq", "oak/none", RATE, {"device": "cpu"}))
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -22,7 +22,7 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, J
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.listing import LISTED_JOBS, JobLine
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.progress import Progress, latest, progress_of, rate_of, speed_of
+from rubricweb.jobs.progress import Progress, latest, progress_of, speed_of
 
 if TYPE_CHECKING:
     from rubricweb.jobs.waiting import Wait
@@ -191,7 +191,7 @@ def job_progress(job: GradingJob) -> JobRow:
 @read_once
 def measured_rate(config: GraderConfig) -> float | None:
     """Return cells a second of one worker in the config's latest chunks; None if it never graded."""
-    return speed_of(_latest_of(config.pk))
+    return speed_of(_latest_of(config.pk)) if config.pk > 0 else None
 
 
 @compiled_once
@@ -219,7 +219,12 @@ def expected_rate(config: GraderConfig) -> ExpectedRate:
 
 @read_once
 def _rate_of_model(backend: str, llm: str) -> float | None:
-    return rate_of(JobChunk.objects.filter(job__config__backend=backend, job__config__llm=llm))
+    return speed_of(_latest_of_model(backend, llm))
+
+
+@compiled_once
+def _latest_of_model(backend: str, llm: str) -> QuerySet[Any, Any]:
+    return latest(JobChunk.objects.filter(job__config__backend=backend, job__config__llm=llm))
 
 
 def rows_of(rows: Iterable[GradingJob]) -> list[JobRow]:

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from grading.errors import GradingError
 from grading.graders import registry
 from rubricweb.banks.models import ItemQuerySet
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.gaps import (
@@ -142,7 +143,7 @@ def staged(collection: Collection, configs: Iterable[GraderConfig], find: Find) 
     live, graders = _live_jobs(collection), list(configs)
     sources = {each.pk: source for each in graders if reads_answers(each) and (source := source_of(each))}
     soon = {pk: list(_cells_of(_live(collection, [source]))) for pk, source in sources.items()}
-    taken = taken_cells(collection, [*graders, *sources.values()])
+    taken = taken_cells(collection, [*graders, *sources.values()]) if live else {}
     missing = find(graders)
     needed = extractions(collection, missing, find)
     at_once = left_to_start(collection, [*needed, *missing], taken)
@@ -188,8 +189,13 @@ def _lacking(
 
 
 def _live_jobs(collection: Collection) -> frozenset[tuple[int, bool]]:
-    live = collection.jobs.exclude(state__in=GradingJob.ENDED).order_by().values_list("pk", "state")
-    return frozenset((pk, state in GIVES_ANSWERS) for pk, state in live)
+    return frozenset((pk, state in GIVES_ANSWERS) for pk, state in _states(collection.pk))
+
+
+@compiled_once
+def _states(collection: int) -> QuerySet[GradingJob, tuple[int, str]]:
+    live = GradingJob.objects.filter(collection=collection).exclude(state__in=GradingJob.ENDED)
+    return live.order_by().values_list("pk", "state")
 
 
 def taken_cells(collection: Collection, configs: Iterable[GraderConfig]) -> Taken:

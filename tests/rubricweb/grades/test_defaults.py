@@ -99,6 +99,15 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert "2 items have only ids; nobody can rate them until the text is known." in words
 
 
+def test_items_without_text_are_named_only_where_there_is_something_to_grade(
+    client_of, owner, collection, regraded, imported
+):
+    address = reverse("grades:missing", args=[collection.slug])
+    assert "have only ids" not in markup(client_of(owner).get(address, headers=HTMX))
+    gap = monitor.gap(collection, monitor.Scope(None, None))
+    assert (gap.cells, gap.wordless) == (0, 2)
+
+
 def test_a_bank_that_nobody_graded_shows_no_grades_of_another(
     client_of, owner, collection, old, new, imported
 ):

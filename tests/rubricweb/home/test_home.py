@@ -8,10 +8,11 @@ from django.test.utils import CaptureQueriesContext
 from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import revise_item
+from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Passage, Pooled
 from rubricweb.grades.human_ratings import Cell, rate_cell, undo
 from rubricweb.grades.models import Grade, GradingJob, MatrixStamp
-from tests.factories import CollectionFactory, MembershipFactory, TopicFactory
+from tests.factories import BankFactory, CollectionFactory, ItemFactory, MembershipFactory, TopicFactory
 from tests.rubricweb.markup import markup
 
 
@@ -144,6 +145,18 @@ def test_grades_that_nobody_looked_at_are_to_be_checked(autumn, owner, assessor,
     assert checked().detail == "people rated 1 pair of 18"
     revise_item(item, text="Another wording?", seen=item.version, by=owner)
     assert checked().detail.startswith("people rated 0 pairs")
+
+
+def test_a_check_is_proposed_only_for_a_rubric_that_can_be_rated(autumn, owner, client_of):
+    def verb():
+        step = client_of(owner).get("/").context["only"].checklist.steps[4]
+        return step.verb, step.address.partition("?")[2]
+
+    ItemRevision.including_secret.update(text="")
+    assert verb() == ("Import the texts", "")
+    old = autumn.items[0]
+    item = ItemFactory(topic=old.topic, bank=BankFactory(collection=old.bank.collection, name="worded"))
+    assert verb() == ("Check 400 random pairs of worded", f"bank={item.bank_id}")
 
 
 def test_an_assessor_of_one_collection_finds_their_work(autumn, assessor, client_of):

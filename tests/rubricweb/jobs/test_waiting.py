@@ -129,9 +129,11 @@ def test_a_job_waits_with_its_first_chunk_and_not_while_one_is_done(collection, 
     (job,) = start_grading(collection, by=None)
     works(doing="import 3", work="import-3", collection=collection.pk)
     assert wait_of(job).ahead == "import 3"
-    claim(job.chunks.first())
+    lease = claim(job.chunks.first())
     job.refresh_from_db()
     assert wait_of(job) is None
+    works(doing="loading oak", work=lease.name, collection=collection.pk, seconds_ago=12)
+    assert wait_of(job).progress == "Loading the model, 12 s so far"
 
 
 @pytest.mark.parametrize(("who", "name"), [("developer", "import 3"), ("viewer", "other work")])

@@ -10,7 +10,7 @@ from rubricweb.corpus.actions import accept_run, withdraw_run
 from rubricweb.corpus.models import OfficialScore, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.home.collections import cards
+from rubricweb.home.collections import cards_of
 from rubricweb.leaderboards.actions import publish_board
 from tests.factories import MembershipFactory, UserFactory, lexical_config, ranked, take
 from tests.rubricweb.routes import readable_routes
@@ -78,10 +78,10 @@ def test_it_has_no_place_on_official_boards(made):
 
 
 def test_the_home_page_counts_without_it(made, owner):
-    before = cards(owner)[0]
+    (before,) = cards_of([made.collection], {})
     assert (before.runs, before.cells, before.graded) == (4, 8, 8)
     withdraw_run(run_of(made), by=None)
-    after = cards(owner)[0]
+    (after,) = cards_of([made.collection], {})
     assert (after.runs, after.cells, after.graded) == (3, 6, 6), "d3 has two grades"
 
 
