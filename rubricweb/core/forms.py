@@ -1,6 +1,6 @@
-"""Form fields and templates, filter chips, and uploads with a limit.
+"""Form fields, filter chips, and uploads with a limit.
 
-Widgets are written in Python, since templates take several times as long.
+Fields are written in Python, since templates take several times as long.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.forms.models import ModelChoiceIterator
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest, QueryDict
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import format_html
 
 from rubricweb.core.http import parse_id
+from rubricweb.core.tags import as_html
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -39,7 +40,7 @@ TYPED = {"text", "search"}
 
 def attributes(widget: Widget) -> str:
     return "".join(
-        f" {name}" if value is True else f' {name}="{conditional_escape(value)}"'
+        f" {name}" if value is True else f' {name}="{as_html(value)}"'
         for name, value in widget["attrs"].items()
         if value is not False
     )
@@ -47,24 +48,24 @@ def attributes(widget: Widget) -> str:
 
 def text_input(widget: Widget) -> str:
     value = widget["value"]
-    attribute = "" if value is None else f' value="{conditional_escape(value)}"'
-    name = conditional_escape(widget["name"])
+    attribute = "" if value is None else f' value="{as_html(value)}"'
+    name = as_html(widget["name"])
     return f'<input type="{widget["type"]}" name="{name}"{attribute}{attributes(widget)}>'
 
 
 def text_area(widget: Widget) -> str:
-    name, text = conditional_escape(widget["name"]), conditional_escape(widget["value"] or "")
+    name, text = as_html(widget["name"]), as_html(widget["value"] or "")
     return f'<textarea name="{name}"{attributes(widget)}>\n{text}</textarea>'
 
 
 def select(widget: Widget) -> str:
-    parts = [f'<select name="{conditional_escape(widget["name"])}"{attributes(widget)}>']
+    parts = [f'<select name="{as_html(widget["name"])}"{attributes(widget)}>']
     for group, options, _ in widget["optgroups"]:
         if group:
-            parts.append(f'<optgroup label="{conditional_escape(group)}">')
+            parts.append(f'<optgroup label="{as_html(group)}">')
         parts += [
-            f'<option value="{conditional_escape(option["value"])}"{attributes(option)}>'
-            f"{conditional_escape(option['label'])}</option>"
+            f'<option value="{as_html(option["value"])}"{attributes(option)}>'
+            f"{as_html(option['label'])}</option>"
             for option in options
         ]
         if group:
@@ -75,14 +76,12 @@ def select(widget: Widget) -> str:
 def boxes(widget: Widget) -> str:
     """Return boxes to tick or radio buttons, each in its label, in groups where these have names."""
     whole = "".join(
-        f' {name}="{conditional_escape(widget["attrs"][name])}"'
-        for name in ("id", "class")
-        if widget["attrs"].get(name)
+        f' {name}="{as_html(widget["attrs"][name])}"' for name in ("id", "class") if widget["attrs"].get(name)
     )
     parts = [f"<div{whole}>"]
     for group, options, _ in widget["optgroups"]:
         if group:
-            parts.append(f"<div><label>{conditional_escape(group)}</label>")
+            parts.append(f"<div><label>{as_html(group)}</label>")
         parts += [f"<div>{_labelled(option)}</div>" for option in options]
         if group:
             parts.append("</div>")
@@ -93,8 +92,28 @@ def _labelled(option: Widget) -> str:
     if not option.get("wrap_label"):
         return text_input(option)
     of = option["attrs"].get("id")
-    start = f'<label for="{conditional_escape(of)}">' if of else "<label>"
-    return f"{start}{text_input(option)} {conditional_escape(option['label'])}</label>"
+    start = f'<label for="{as_html(of)}">' if of else "<label>"
+    return f"{start}{text_input(option)} {as_html(option['label'])}</label>"
+
+
+def field_group(field: forms.BoundField) -> str:
+    """Return the field with its label, its help text and what is wrong with it."""
+    label, notes = as_html(field.label), _notes(field)
+    if field.use_fieldset:
+        return f'<div class="field"><fieldset><legend>{label}</legend>{field}{notes}</fieldset></div>'
+    of = as_html(field.id_for_label)
+    labelled = f'<label for="{of}">{label}</label> {field}'
+    if field.widget_type == "checkbox":
+        labelled = f'<label for="{of}">{field} {label}</label>'
+    return f'<div class="field">{labelled}{notes}</div>'
+
+
+def _notes(field: forms.BoundField) -> str:
+    of, text = as_html(field.auto_id), field.help_text
+    # A div, since the rules of passwords are a list.
+    hint = f'<div class="hint" id="{of}_helptext">{as_html(text)}</div>' if text else ""
+    errors = (f'<p class="field-error" id="{of}_error">{as_html(error)}</p>' for error in field.errors)
+    return "".join([hint, *errors])
 
 
 INPUTS = ("text", "number", "hidden", "checkbox", "search", "email", "url", "password", "date")
@@ -112,12 +131,12 @@ WRITERS: Mapping[str, Callable[[Widget], str]] = {
 
 
 class ProjectRenderer(TemplatesSetting):
-    """A renderer with the project's field template; typed or chosen text has its own direction."""
-
-    field_template_name = "core/field.html"
+    """A renderer of the project's fields; typed or chosen text has its own direction."""
 
     def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> str:
         """Render the field with `dir="auto"` for typed text, and with isolated labels of boxes."""
+        if template_name == self.field_template_name:
+            return field_group(context["field"])
         widget = context.get("widget") or {}
         if template_name.endswith("/textarea.html") or widget.get("type") in TYPED:
             widget["attrs"].setdefault("dir", "auto")
