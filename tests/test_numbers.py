@@ -1,4 +1,4 @@
-"""How numbers are printed and sorted, and whence intervals come, in all sources."""
+"""How numbers and times are printed, how numbers are sorted, and whence intervals come, in all sources."""
 
 import re
 from pathlib import Path
@@ -92,3 +92,19 @@ def test_plain_plurals_are_found():
         "topics",
         "rows",
     ]
+
+
+TIMES = re.compile(r"naturaltime|\|date:(?!'[cU]')[^}]*H:i")
+TIMES_OTHERWISE = {
+    "submissions/_call.html",  # what a form field takes
+    "submissions/_deadline.html",  # in the time zone of the call
+    "campaigns/queue/_item.html",  # the time of day, within one sitting
+    "campaigns/queue/_progress.html",
+}
+
+
+def test_pages_write_times_one_way():
+    """`ago` and `moment` say the zone and carry the exact time; pages wrote them in fourteen ways."""
+    folder = ROOT / "templates"
+    paths = [path for path in folder.rglob("*.html") if TIMES.search(path.read_text(encoding="utf-8"))]
+    assert {path.relative_to(folder).as_posix() for path in paths} == TIMES_OTHERWISE

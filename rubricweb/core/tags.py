@@ -5,16 +5,19 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID, uuid4
 
 from django import template
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.template import Context
 from django.template.defaultfilters import floatformat
 from django.template.loader import render_to_string
 from django.templatetags.static import static
+from django.utils.dateformat import format as date_format
 from django.utils.html import conditional_escape, format_html, json_script
 from django.utils.safestring import SafeString
 
@@ -178,6 +181,33 @@ def last_is_current(trail: str) -> str:
         r"<span\s*>(?!.*<span\s*>)", '<span aria-current="page">', trail, count=1, flags=re.DOTALL
     )
     return re.sub(r"<(a|span)(?=[\s>])", r'<\1 dir="auto"', marked)
+
+
+@register.filter
+def moment(at: datetime | None, precision: str = "minutes") -> SafeString:
+    """Return when something was, in UTC, or "" for None; with "seconds", to the second.
+
+    >>> moment(datetime(2026, 11, 28, 7, 46, 12, tzinfo=UTC), "seconds")
+    '<time datetime="2026-11-28T07:46:12+00:00">28 Nov 2026, 07:46:12 UTC</time>'
+    """
+    if at is None:
+        return SafeString("")
+    text = date_format(at.astimezone(UTC), "j M Y, H:i:s" if precision == "seconds" else "j M Y, H:i")
+    return format_html('<time datetime="{}">{} UTC</time>', at.isoformat(timespec="seconds"), text)
+
+
+@register.filter
+def ago(at: datetime | None) -> SafeString:
+    """Return how long ago something was, with its moment under the pointer; "" for None."""
+    if at is None:
+        return SafeString("")
+    title = date_format(at.astimezone(UTC), "j F Y, H:i:s")
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        at.isoformat(timespec="seconds"),
+        title,
+        naturaltime(at),
+    )
 
 
 @register.filter

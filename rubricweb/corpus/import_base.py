@@ -13,6 +13,7 @@ from grading.formats.reading import lines
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import TSV_WITH_HEADER, topics_format
 from grading.types import is_one_word, look
+from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
 LOWEST, HIGHEST = -32_768, 32_767
@@ -90,11 +91,17 @@ class Tally:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        if not self.close:
-            return tuple(self.notes)
-        topics = {tag: "1 topic" if n == 1 else f"{n} topics" for tag, n in self.close.items()}
-        runs = some(f"{run_tag} ({counted})" for run_tag, counted in topics.items())
-        return (*self.notes, f"trec_eval 9 and 10 order passages with close scores differently in {runs}")
+        reordered, close = self._runs(self.reordered), self._runs(self.close)
+        notes = list(self.notes)
+        if reordered:
+            order = "by score, then passage id"
+            notes.append(f"trec_eval 9's order ({order}) is not that of the ranks in {reordered}")
+        if close:
+            notes.append(f"trec_eval 9 and 10 order passages with close scores differently in {close}")
+        return tuple(notes)
+
+    def _runs(self, topics: dict[str, int]) -> str:
+        return some(f"{run_tag} ({counted(number, 'topic')})" for run_tag, number in topics.items())
 
     def note(self, sentence: str) -> None:
         if sentence not in self.notes:

@@ -14,7 +14,7 @@ import numpy as np
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -26,7 +26,7 @@ from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.selectors import check_address
 from rubricweb.core.compiled import compiled_once
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus import actions as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -124,7 +124,8 @@ def graders(request: HtmxRequest, slug: str) -> HttpResponse:
 def trial(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the progress of a try."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    return render(request, "graders/_trial.html", _trial(collection, request.GET))
+    page = reverse("graders:graders", args=[slug])
+    return after_post(request, "graders/_trial.html", _trial(collection, request.GET), to=page)
 
 
 @require_POST
@@ -147,9 +148,8 @@ def attempt(request: HtmxRequest, slug: str) -> HttpResponse:
         for prompt, sample in samples
     ]
     query = {"card": context["card"].key, "seed": seed, "tries": ",".join(str(each.pk) for each in tries)}
-    query |= {"backend": form.backend.name, "llm": form.llm}
-    chosen = [("prompt", name) for name in form.cleaned_data["grader_prompts"]]
-    return redirect(f"{reverse('graders:graders', args=[slug])}?{urlencode([*query.items(), *chosen])}")
+    query |= {"backend": form.backend.name, "llm": form.llm, "prompt": form.cleaned_data["grader_prompts"]}
+    return redirect(f"{reverse('graders:graders', args=[slug])}?{urlencode(query, doseq=True)}")
 
 
 @require_POST

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from grading.types import Purpose
@@ -375,6 +375,6 @@ def _waiting(collections: Keys) -> QuerySet[Run, int]:
 
 @require_safe
 def collections(request: http.HtmxRequest) -> HttpResponse:
-    """List the user's collections, for the menu of the bar."""
+    """List the user's collections, for the menu of the bar; who opens the address gets the page of them."""
     listed = Collection.objects.visible_to(request.user).order_by("name")
-    return render(request, "home/collections.html", {"collections": listed})
+    return http.after_post(request, "home/collections.html", {"collections": listed}, to=reverse("home:home"))

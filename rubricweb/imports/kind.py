@@ -13,7 +13,6 @@ from grading.errors import BadFormat, Unclear
 from grading.formats import Format, registry
 from grading.formats.reading import lines
 from rubricweb.core import events
-from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.import_collection import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
@@ -186,13 +185,7 @@ def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
         kind: {"new": counted.new, "changed": counted.changed, "unchanged": counted.unchanged}
         for kind, counted in summary.counts.items()
     }
-    notes = list(summary.notes)
-    if summary.reordered:
-        runs = ", ".join(
-            f"{run_tag} ({counted(topics, 'topic')})" for run_tag, topics in summary.reordered.items()
-        )
-        notes.append(f"trec_eval 9's order (by score, then passage id) is not that of the ranks in {runs}")
-    return {"counts": counts, "notes": notes}
+    return {"counts": counts, "notes": list(summary.notes)}
 
 
 def _first_lines(file: ImportFile) -> list[tuple[int, str]]:

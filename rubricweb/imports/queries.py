@@ -46,7 +46,7 @@ ORDER = ("topics", "passages", "pooled", "runs", "rankings", "judgments", "banks
 """Kinds whose rows are counted before an import; others come after them."""
 
 AUTHOR_HELP = {
-    QRELS: "The name of a model, if its labels these are. Empty: judgments of people.",
+    QRELS: "The model that made these labels. Empty: people judged.",
     ASSIGNED: f"{PEOPLE}, or the name of a model, to import answers and grades. Empty: nuggets alone.",
     GRADED_RUBRIC: f"{PEOPLE}, or the name of a model, to import answers and grades. Empty: criteria alone.",
     ASSESSMENTS.name: f"{PEOPLE}, or the name of a model. The file does not say whose assessments it has.",

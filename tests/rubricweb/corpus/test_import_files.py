@@ -271,7 +271,10 @@ def test_the_summary_names_runs_that_trec_eval_9_and_10_order_differently(folder
     document = folder.load("--queries", queries, "--runs", folder.path / "runs")
     assert document["trec_eval_order"] == {"dense": 1}
     note = "trec_eval 9 and 10 order passages with close scores differently in dense (1 topic)"
-    assert document["notes"] == [note]
+    assert document["notes"] == [
+        "trec_eval 9's order (by score, then passage id) is not that of the ranks in dense (1 topic)",
+        note,
+    ]
 
 
 def test_other_files_of_the_folder_are_named(folder):

@@ -38,7 +38,7 @@ def test_qrels_become_labels_of_the_judges_that_are_named(upload, client, name, 
     batch = upload({"a.qrels": FIRST, "b.qrels": SECOND})
     page = re.sub(r"\s+", " ", markup(client.get(f"{PAGE}{batch.pk}/")))
     assert "a.qrels has qrels too, expected one such file an import (or a judge named whose labels" in page
-    assert "The name of a model, if its labels these are. Empty: judgments of people." in page
+    assert "The model that made these labels. Empty: people judged." in page
     batch = name(batch, {"a.qrels": "gpt  v1 ", "b.qrels": "qwen"})
     assert [file.read for file in batch.files.all()] == ["2 labels", "2 labels"]
     assert "the scale is 0 to 3" in batch.notes[0]

@@ -310,10 +310,6 @@ def _lines(summary: ImportSummary) -> str:
         for kind, counts in summary.counts.items()
     ]
     notes = [f"Note: {note}." for note in summary.notes]
-    if summary.reordered:
-        runs = ", ".join(f"{run_tag} ({topics} topics)" for run_tag, topics in summary.reordered.items())
-        order = "by score, then passage id, both descending"
-        notes.append(f"Note: trec_eval 9's order ({order}) is not that of the ranks in: {runs}.")
     ending = "Imported." if summary.has_changed else "Nothing changed: all of this was already there."
     return "\n".join([f"Collection {summary.collection.slug}", *rows, *notes, ending])
 
