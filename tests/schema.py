@@ -25,7 +25,7 @@ from django.db import connection
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".cache/schema"
 MADE_IN = "schema"
-"""The name of the database of PostgreSQL in which the migrations are run."""
+"""The name of the database of PostgreSQL of which the others are copies."""
 
 
 @cache
@@ -81,14 +81,22 @@ def copy_postgres(name: str) -> None:
     """Make a database of that name, likewise, on the server of DATABASE_URL."""
     path = KEPT / f"{digest_of_migrations()}.sql"
     with _only_one_process():
-        if not path.exists():
-            part = path.with_name("part.sql")
+        if not _is_there(MADE_IN):
             _run("psql", "-c", f"CREATE DATABASE {MADE_IN}")
-            _migrate(url_of(MADE_IN))
-            _run("pg_dump", "--no-owner", "--file", str(part), database=MADE_IN)
-            _keep(part, path)
-    _run("psql", "-c", f'CREATE DATABASE "{name}"')
-    _run("psql", "-f", str(path), database=name)
+            if path.exists():
+                _run("psql", "-f", str(path), database=MADE_IN)
+            else:
+                part = path.with_name("part.sql")
+                _migrate(url_of(MADE_IN))
+                _run("pg_dump", "--no-owner", "--file", str(part), database=MADE_IN)
+                _keep(part, path)
+        _run("psql", "-c", f'CREATE DATABASE "{name}" TEMPLATE {MADE_IN}')
+
+
+def _is_there(database: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM pg_database WHERE datname = %s", [database])
+        return cursor.rowcount == 1
 
 
 def url_of(database: str) -> str:

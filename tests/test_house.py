@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -64,8 +63,9 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def functions(path: Path) -> Iterator[Function]:
-    return (node for node in ast.walk(parsed(path)) if isinstance(node, Function))
+@cache
+def functions(path: Path) -> list[Function]:
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, Function)]
 
 
 def body_lines(function: Function) -> int:

@@ -18,10 +18,10 @@ import msgspec
 
 from grading.errors import BadFormat, Unclear
 from grading.formats.reading import (
-    MAX_DOCUMENT_BYTES,
     MAX_LINE_BYTES,
+    MAX_TEXT_BYTES,
     lines,
-    read_document,
+    read_text_file,
     refuse_escaped_nul,
 )
 
@@ -67,7 +67,7 @@ def record_lines(path: Path) -> Iterator[tuple[int, str]]:
     if not _is_envelope(path):
         yield from lines(path)
         return
-    numbered = list(lines(path, max_bytes=MAX_DOCUMENT_BYTES))
+    numbered = list(lines(path, max_bytes=MAX_TEXT_BYTES))
     for number, text in numbered:
         try:
             refuse_escaped_nul(text)
@@ -87,7 +87,7 @@ def _is_envelope(path: Path) -> bool:
     if ENVELOPE not in first and _is_json(first):
         return False
     try:
-        whole = "\n".join(text for _, text in lines(path, max_bytes=MAX_DOCUMENT_BYTES))
+        whole = "\n".join(text for _, text in lines(path, max_bytes=MAX_TEXT_BYTES))
         value = msgspec.json.decode(whole)
     except (msgspec.DecodeError, BadFormat, RecursionError):
         return False
@@ -348,7 +348,7 @@ def _json_lines(sampled: list[str]) -> tuple[tuple[object, ...], str]:
 def _json_document(path: Path, problem: str) -> tuple[tuple[object, ...], str]:
     """Return the value of a file that is one JSON document on many lines."""
     try:
-        text = "\n".join(text for _, text in read_document(path, shape="one JSON document").lines)
+        text = "\n".join(text for _, text in read_text_file(path, shape="one JSON document").lines)
         return (msgspec.json.decode(text),), ""
     except (msgspec.DecodeError, BadFormat, RecursionError):
         return (), problem

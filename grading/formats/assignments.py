@@ -25,8 +25,6 @@ from grading.formats.banks.records import (
     read_records,
 )
 from grading.formats.graded_records import GradedBy, ImportedGrade
-from grading.formats.json_lines import encode_json
-from grading.formats.reading import write_lines
 from grading.types import CONTRADICTS, ItemKind, Outcome, Purpose
 
 ASSIGNED, GRADED_RUBRIC = (f"{dialect.name}-bank" for dialect in (ASSIGNMENTS_DIALECT, ragdoll.GRADED))
@@ -113,11 +111,6 @@ def read_assigned(paths: Iterable[Path]) -> list[AssignedAnswer]:
 def read_assignment_file(path: Path) -> list[AssignedAnswer]:
     """Return the answers of one file. Raises as `read_assigned`."""
     return read_assigned([path])
-
-
-def write_assigned(path: Path, answers: Iterable[AssignedAnswer]) -> None:
-    """Write the answers as they were read, in their order."""
-    write_lines(path, (encode_json(answer.foreign) for answer in answers))
 
 
 def in_order(raw: Json) -> Json:

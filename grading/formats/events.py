@@ -95,7 +95,7 @@ class RatingEvent(Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
-class FlagEvent(Struct, frozen=True, kw_only=True):
+class ThreadEvent(Struct, frozen=True, kw_only=True):
     """One event of a thread; `number` counts them from 1."""
 
     event_id: Text
@@ -121,7 +121,7 @@ class FlagThread(Struct, frozen=True, kw_only=True):
     by: str
     at: Text
     assignee: str
-    events: Annotated[list[FlagEvent], Meta(min_length=1)]
+    events: Annotated[list[ThreadEvent], Meta(min_length=1)]
     line: int = 0
 
 

@@ -17,7 +17,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import decode, is_real, is_whole
-from grading.formats.reading import Document, read_document, write_lines
+from grading.formats.reading import TextFile, read_text_file, write_lines
 from grading.formats.trec import are_qrels
 from grading.types import is_md5, is_one_word
 
@@ -155,13 +155,13 @@ def _values(row: LeaderboardRow) -> tuple[str, str, str, str]:
 
 
 def _read_table(path: Path, *, columns: Columns) -> list[LeaderboardRow]:
-    document = read_document(path, shape=columns.header)
+    file = read_text_file(path, shape=columns.header)
     rows = []
-    for line, text in document.lines:
+    for line, text in file.lines:
         cells = text.split()
         if len(cells) not in (0, columns.count):
             problem = f"{len(cells)} columns, expected {columns.count}: {columns.header}"
-            raise document.error(problem, line)
+            raise file.error(problem, line)
         if cells and not _roles(cells):
             rows.append(columns.row(cells, line))
     return _once(path, rows)
@@ -169,11 +169,11 @@ def _read_table(path: Path, *, columns: Columns) -> list[LeaderboardRow]:
 
 def _read_trec_eval(path: Path) -> list[LeaderboardRow]:
     """Read trec_eval -q, which writes a run's topics before its `runid`, or where it comes first after it."""
-    document = read_document(path, shape="measure topic value")
+    file = read_text_file(path, shape="measure topic value")
     rows: list[LeaderboardRow] = []
     pending: list[LeaderboardRow] = []
     run_tag, is_named_first = "", False
-    for line, (measure, query_id, value) in _triples(document):
+    for line, (measure, query_id, value) in _triples(file):
         is_name = measure == RUNID and query_id == ALL
         if is_name:
             is_named_first = is_named_first or not (rows or pending)
@@ -186,18 +186,18 @@ def _read_trec_eval(path: Path) -> list[LeaderboardRow]:
             pending.append(row)
             continue
         if not run_tag:
-            raise document.error("no runid above, expected the line runid<TAB>all<TAB>run tag", line)
+            raise file.error("no runid above, expected the line runid<TAB>all<TAB>run tag", line)
         rows.append(row)
     if pending:
-        raise document.error("no runid below, expected the line runid<TAB>all<TAB>run tag", pending[0].line)
+        raise file.error("no runid below, expected the line runid<TAB>all<TAB>run tag", pending[0].line)
     return _once(path, rows)
 
 
-def _triples(document: Document) -> Iterator[tuple[int, list[str]]]:
-    for line, text in document.lines:
+def _triples(file: TextFile) -> Iterator[tuple[int, list[str]]]:
+    for line, text in file.lines:
         cells = text.split()
         if len(cells) not in (0, 3):
-            raise document.error(f"{len(cells)} columns, expected 3: measure, topic, value", line)
+            raise file.error(f"{len(cells)} columns, expected 3: measure, topic, value", line)
         if cells:
             yield line, cells
 
@@ -214,13 +214,13 @@ _JSON_SHAPE = '{"run_id", "topic_id", "measure", "value"}'
 
 
 def _read_jsonl(path: Path) -> list[LeaderboardRow]:
-    document = read_document(path, shape=_JSON_SHAPE)
+    file = read_text_file(path, shape=_JSON_SHAPE)
     rows = []
-    for line, text in document.lines:
+    for line, text in file.lines:
         try:
             raw = decode(text, _DECODER, shape=_JSON_SHAPE)
         except BadFormat as error:
-            raise document.error(error.problem, line) from error
+            raise file.error(error.problem, line) from error
         rows.append(LeaderboardRow(str(raw.run_id), str(raw.topic_id), raw.measure, raw.value, line))
     return _once(path, rows)
 

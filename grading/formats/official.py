@@ -18,7 +18,7 @@ from grading.errors import BadFormat, UnknownMeasure
 from grading.formats import Content, Format, Sample, leaderboards, recognise_among, sample_of
 from grading.formats.json_lines import real
 from grading.formats.leaderboards import ALL, LeaderboardRow
-from grading.formats.reading import Document, JsonObject, read_document, write_lines
+from grading.formats.reading import JsonObject, TextFile, read_text_file, write_lines
 from grading.formats.tables import with_formula
 from grading.measures import registry
 from grading.measures.names import MeasureName, parse
@@ -56,35 +56,33 @@ def read_official(path: Path, *, measure: str = "", format_name: str = "") -> Of
     value that is not a finite number, a rank below 1, a measure that is not there, and content of which
     `format_name` has to say what it is.
     """
-    document = read_document(path, shape=_SHAPE)
-    if each := _format_of_rows(path, document, format_name):
-        return _from_rows(document, list(each.read(path)), measure, each)
-    kind, rows = _from_json(document) if document.is_json else _from_tsv(document)
+    file = read_text_file(path, shape=_SHAPE)
+    if each := _format_of_rows(path, file, format_name):
+        return _from_rows(file, list(each.read(path)), measure, each)
+    kind, rows = _from_json(file) if file.is_json else _from_tsv(file)
     values: dict[str, float] = {}
     for run_tag, value, line in rows:
         if run_tag in values:
-            raise document.error(f"run {run_tag} occurs twice, expected each run once", line)
-        values[run_tag] = _number(document, value, what=f"the {kind[:-1]} of run {run_tag}", line=line)
+            raise file.error(f"run {run_tag} occurs twice, expected each run once", line)
+        values[run_tag] = _number(file, value, what=f"the {kind[:-1]} of run {run_tag}", line=line)
         if kind == "ranks" and values[run_tag] < 1:
-            raise document.error(
-                f"the rank of run {run_tag} is {values[run_tag]:g}, expected 1 or more", line
-            )
+            raise file.error(f"the rank of run {run_tag} is {values[run_tag]:g}, expected 1 or more", line)
     if not values:
-        raise document.error(f"no runs, expected {_SHAPE}", document.lines[-1][0])
+        raise file.error(f"no runs, expected {_SHAPE}", file.lines[-1][0])
     return OfficialBoard(kind, values)
 
 
-def _format_of_rows(path: Path, document: Document, format_name: str) -> Format | None:
+def _format_of_rows(path: Path, file: TextFile, format_name: str) -> Format | None:
     """Return the format of a file with a row a value; None for boards with a row a run."""
     if format_name:
         return next((each for each in leaderboards.FORMATS if each.name == format_name), None)
-    sample = sample_of(path, (text for _, text in document.lines))
+    sample = sample_of(path, (text for _, text in file.lines))
     fitting = [each for each in leaderboards.FORMATS if each.recognises(sample)]
     return recognise_among(path, fitting) if fitting else None
 
 
-def _from_rows(document: Document, rows: list[LeaderboardRow], measure: str, each: Format) -> OfficialBoard:
-    chosen = _measure_of(document, rows, measure, is_trec_eval=each.name == leaderboards.TREC_EVAL)
+def _from_rows(file: TextFile, rows: list[LeaderboardRow], measure: str, each: Format) -> OfficialBoard:
+    chosen = _measure_of(file, rows, measure, is_trec_eval=each.name == leaderboards.TREC_EVAL)
     of_measure = [row for row in rows if row.measure == chosen]
     if not any(row.query_id == ALL for row in of_measure):
         of_measure = leaderboards.with_means(of_measure)
@@ -92,12 +90,12 @@ def _from_rows(document: Document, rows: list[LeaderboardRow], measure: str, eac
     by_topic: dict[str, dict[str, float]] = {}
     for row in of_measure:
         what = f"the score of run {row.run_tag}" + (f" for {row.query_id}" if row.query_id != ALL else "")
-        number = _number(document, row.value, what=what, line=row.line)
+        number = _number(file, row.value, what=what, line=row.line)
         scores = values if row.query_id == ALL else by_topic.setdefault(row.query_id, {})
         scores[row.run_tag] = number
     for row in rows:
         if row.run_tag not in values:
-            raise document.error(f"run {row.run_tag} has no {chosen}, expected it of every run", row.line)
+            raise file.error(f"run {row.run_tag} has no {chosen}, expected it of every run", row.line)
     return OfficialBoard("scores", values, chosen, by_topic)
 
 
@@ -107,17 +105,15 @@ def write_official(path: Path, board: OfficialBoard) -> None:
     write_lines(path, text.split(b"\n"))
 
 
-def _from_json(document: Document) -> tuple[BoardKind, Rows]:
-    pairs = document.pairs()
+def _from_json(file: TextFile) -> tuple[BoardKind, Rows]:
+    pairs = file.pairs()
     by_key = {key: (value, line) for key, value, line in pairs}
     if isinstance(by_key.get("rows", (None,))[0], list):
         value, line = by_key["rows"]
         fields = [dict(row) if isinstance(row, JsonObject) else {} for row in cast("list[object]", value)]
         if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
-            raise document.error(
-                "rows without run_tag and score, expected a board as RubricWeb exports it", line
-            )
-        lines = [line for _, _, line in document.placed([("run_tag", row["run_tag"]) for row in fields])]
+            raise file.error("rows without run_tag and score, expected a board as RubricWeb exports it", line)
+        lines = [line for _, _, line in file.placed([("run_tag", row["run_tag"]) for row in fields])]
         return "scores", [
             (str(row["run_tag"]), row["score"], at)
             for row, at in zip(fields, lines, strict=True)
@@ -126,23 +122,23 @@ def _from_json(document: Document) -> tuple[BoardKind, Rows]:
     if len(pairs) == 1 and pairs[0][0] in ("ranks", "scores") and isinstance(pairs[0][1], list):
         kind, inner, line = pairs[0]
         if not isinstance(inner, JsonObject):
-            raise document.error(f"{kind} is a list, expected {_SHAPE}", line)
-        return cast("BoardKind", kind), document.placed(inner)
+            raise file.error(f"{kind} is a list, expected {_SHAPE}", line)
+        return cast("BoardKind", kind), file.placed(inner)
     return "ranks", pairs
 
 
-def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:
-    lines = _without_comments(document)
-    line, header = next(lines, (document.lines[-1][0], [""]))
+def _from_tsv(file: TextFile) -> tuple[BoardKind, Rows]:
+    lines = _without_comments(file)
+    line, header = next(lines, (file.lines[-1][0], [""]))
     names = [name.strip() for name in header]
     column = next((name for name in ("score", "rank") if name in names), "")
     if names[0] != "run_tag" or not column:
-        raise document.error(f"no such header: {' '.join(names)}; expected {_SHAPE}", line)
+        raise file.error(f"no such header: {' '.join(names)}; expected {_SHAPE}", line)
     kind: BoardKind = "scores" if column == "score" else "ranks"
     rows: Rows = []
     for line, columns in lines:
         if len(columns) != len(names):
-            raise document.error(
+            raise file.error(
                 f"{len(columns)} columns between tabs, expected {len(names)}: {', '.join(names)}", line
             )
         row = dict(zip(names, (text.strip() for text in columns), strict=True))
@@ -151,16 +147,16 @@ def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:
     return kind, rows
 
 
-def _without_comments(document: Document) -> Iterator[tuple[int, list[str]]]:
+def _without_comments(file: TextFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the columns of each line, without the comment lines above the header."""
     is_above = True
-    for line, columns in document.columns():
+    for line, columns in file.columns():
         is_above = is_above and columns[0].startswith("#")
         if not is_above:
             yield line, columns
 
 
-def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *, is_trec_eval: bool) -> str:
+def _measure_of(file: TextFile, rows: list[LeaderboardRow], measure: str, *, is_trec_eval: bool) -> str:
     """Return the named measure, else the only one, else the first of PREFERRED in the file.
 
     Of trec_eval's output only its measures count, where it has any: not `num_q` or `runid`.
@@ -180,7 +176,7 @@ def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *,
     if chosen not in candidates:
         available = f"there are {', '.join(candidates)}" if candidates else "there is none"
         problem = f"no measure {chosen}" if chosen else "several measures and none is named"
-        raise document.error(f"{problem}; {available}", document.lines[0][0])
+        raise file.error(f"{problem}; {available}", file.lines[0][0])
     return chosen
 
 
@@ -216,13 +212,13 @@ def _is_measure(name: str) -> bool:
     return True
 
 
-def _number(document: Document, value: object, *, what: str, line: int) -> float:
+def _number(file: TextFile, value: object, *, what: str, line: int) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise document.error(f"{what} is not a number, expected {_SHAPE}", line)
+        raise file.error(f"{what} is not a number, expected {_SHAPE}", line)
     try:
         return real(value, what=what)
     except BadFormat as error:
-        raise document.error(error.problem, line) from error
+        raise file.error(error.problem, line) from error
 
 
 def _is_json_board(sample: Sample) -> bool:

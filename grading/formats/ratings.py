@@ -11,7 +11,7 @@ from typing import Any
 from grading.errors import BadFormat
 from grading.formats import Content, Format, Sample, read_sample
 from grading.formats.json_lines import in_words, json_object, whole
-from grading.formats.reading import JsonObject, lines, read_document
+from grading.formats.reading import JsonObject, lines, read_text_file
 from grading.types import MAX_RATING, MIN_RATING
 
 Record = Mapping[str, Any]  # a JSON object, whose types are checked here
@@ -83,7 +83,7 @@ def _texts(path: Path, shape: str) -> Iterator[tuple[int, str]]:
     if not first.lstrip().startswith("["):
         yield from ((number, text) for number, text in lines(path) if text.strip())
         return
-    whole_text = "\n".join(text for _, text in read_document(path, shape=shape).lines)
+    whole_text = "\n".join(text for _, text in read_text_file(path, shape=shape).lines)
     decoder, place = json.JSONDecoder(), _after_blanks(whole_text, whole_text.index("[") + 1)
     while whole_text[place : place + 1] not in ("]", ""):
         line = whole_text.count("\n", 0, place) + 1
@@ -219,7 +219,7 @@ def _annotations(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if not _is_state(read_sample(path)):
         yield from records(path, shape=_SHAPE)
         return
-    for key, value, line in read_document(path, shape=_SHAPE).pairs():
+    for key, value, line in read_text_file(path, shape=_SHAPE).pairs():
         held = [(key, _plain(value))] if key.startswith(_KINDS) else list(_held(key, value, path, line))
         for _, annotation in held:
             if not isinstance(annotation, dict):

@@ -53,7 +53,7 @@ _SAVE = "save the file as UTF-8"
 Line = TypeVar("Line", str, bytes)
 
 
-MAX_DOCUMENT_BYTES = 16_000_000
+MAX_TEXT_BYTES = 16_000_000
 """After decompression: queries and leaderboards are read whole, also by the web process."""
 _KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
 
@@ -269,7 +269,7 @@ class JsonObject(list[tuple[str, object]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class TextFile:
     """A whole file, with its lines numbered from 1."""
 
     file: str
@@ -351,9 +351,9 @@ class Document:
         return BadFormat(problem, file=self.file, line=line)
 
 
-def read_document(path: Path, *, shape: str) -> Document:
-    """Return the whole file, of at most MAX_DOCUMENT_BYTES. Raises `BadFormat` as `reading.lines` does."""
-    return Document(path.name, list(lines(path, max_bytes=MAX_DOCUMENT_BYTES)), shape)
+def read_text_file(path: Path, *, shape: str) -> TextFile:
+    """Return the whole file, of at most MAX_TEXT_BYTES. Raises `BadFormat` as `reading.lines` does."""
+    return TextFile(path.name, list(lines(path, max_bytes=MAX_TEXT_BYTES)), shape)
 
 
 def _keys(text: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats import Content, Format, Sample, sample_of, tsv_formats, unclear
 from grading.formats.json_lines import decode
-from grading.formats.reading import Document, read_document, write_lines
+from grading.formats.reading import TextFile, read_text_file, write_lines
 from grading.formats.topic_dialects import (
     DIALECTS,
     TopicDialect,
@@ -46,7 +46,7 @@ def topics_format(path: Path) -> Format:
 
     Raises `Unclear` where several fit, and `BadFormat` where none can.
     """
-    sample = sample_of(path, (text for _, text in read_document(path, shape=_SHAPE).lines))
+    sample = sample_of(path, (text for _, text in read_text_file(path, shape=_SHAPE).lines))
     fitting = [each for each in FORMATS if each.recognises(sample)]
     if len(fitting) > 1:
         raise unclear(path, fitting)
@@ -84,32 +84,32 @@ def format_name_of(topic: TopicEntry) -> str:
 
 
 def _read_dialect(path: Path, *, dialect: TopicDialect) -> _Rows:
-    document = read_document(path, shape=_SHAPE)
+    file = read_text_file(path, shape=_SHAPE)
     rows = []
-    for line, raw in _objects(document, dialect):
+    for line, raw in _objects(file, dialect):
         try:
             rows.append(entry_of(raw, dialect, line))
         except BadFormat as error:
-            raise document.error(error.problem, line) from error
-    return _once(document, rows)
+            raise file.error(error.problem, line) from error
+    return _once(file, rows)
 
 
-def _objects(document: Document, dialect: TopicDialect) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(file: TextFile, dialect: TopicDialect) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, object) of JSON lines, or of one document that has a list of objects."""
-    number, first = next((number, text) for number, text in document.lines if text.strip())
-    listed = _list_in(_value(first)) if number == len(document.lines) else None
+    number, first = next((number, text) for number, text in file.lines if text.strip())
+    listed = _list_in(_value(first)) if number == len(file.lines) else None
     if listed is None and _value(first) is not None:
-        for number, text in document.lines:
+        for number, text in file.lines:
             try:
                 yield number, decode(text, _OBJECT, shape=_SHAPE)
             except BadFormat as error:
-                raise document.error(error.problem, number) from error
+                raise file.error(error.problem, number) from error
         return
-    listed = _list_in(document.value()) or []
+    listed = _list_in(file.value()) or []
     if not all(isinstance(each, dict) for each in listed):
-        raise document.error(f"a list with an element that is no object, expected {_SHAPE}", number)
+        raise file.error(f"a list with an element that is no object, expected {_SHAPE}", number)
     id_key = dialect.keys["query_id"]
-    for _, raw, line in document.placed([(id_key, each) for each in listed]):
+    for _, raw, line in file.placed([(id_key, each) for each in listed]):
         yield line, cast("dict[str, Any]", raw)
 
 
@@ -138,13 +138,13 @@ def _write_dialect(path: Path, topics: Iterable[TopicEntry], *, dialect: TopicDi
 
 
 def _read_dictionary(path: Path) -> _Rows:
-    document = read_document(path, shape=_SHAPE)
+    file = read_text_file(path, shape=_SHAPE)
     rows = []
-    for query_id, text, line in document.pairs():
+    for query_id, text, line in file.pairs():
         if not isinstance(text, str):
-            raise document.error(f"the text of query {query_id} is not a string, expected {_SHAPE}", line)
+            raise file.error(f"the text of query {query_id} is not a string, expected {_SHAPE}", line)
         rows.append(TopicEntry(query_id.strip(), text.strip(), line=line))
-    return _once(document, rows)
+    return _once(file, rows)
 
 
 def _write_dictionary(path: Path, topics: Iterable[TopicEntry]) -> None:
@@ -153,13 +153,13 @@ def _write_dictionary(path: Path, topics: Iterable[TopicEntry]) -> None:
 
 
 def _read_tsv(path: Path, *, has_header: bool = False) -> _Rows:
-    document = read_document(path, shape=_SHAPE)
+    file = read_text_file(path, shape=_SHAPE)
     rows = []
-    for line, columns in islice(document.columns(), has_header, None):
+    for line, columns in islice(file.columns(), has_header, None):
         if len(columns) != 2:
-            raise document.error(f"{len(columns)} columns between tabs, expected {_SHAPE}", line)
+            raise file.error(f"{len(columns)} columns between tabs, expected {_SHAPE}", line)
         rows.append(TopicEntry(columns[0].strip(), columns[1].strip(), line=line))
-    return _once(document, rows)
+    return _once(file, rows)
 
 
 def _write_tsv(path: Path, topics: Iterable[TopicEntry], *, has_header: bool = False) -> None:
@@ -172,19 +172,19 @@ def _write_tsv(path: Path, topics: Iterable[TopicEntry], *, has_header: bool = F
     write_lines(path, [*header, *(f"{topic.query_id}\t{topic.title}".encode() for topic in topics)])
 
 
-def _once(document: Document, rows: _Rows) -> _Rows:
+def _once(file: TextFile, rows: _Rows) -> _Rows:
     """Return the rows, each with an id of its own and a text. Raises `BadFormat`."""
     seen: set[str] = set()
     for row in rows:
         if row.query_id in seen:
             problem = f"query {row.query_id} occurs twice, expected each query id once"
-            raise document.error(problem, row.line)
+            raise file.error(problem, row.line)
         if not row.query_id or not row.title:
             missing = "text" if row.query_id else "query id"
-            raise document.error(f"an empty {missing}, expected {_SHAPE}", row.line)
+            raise file.error(f"an empty {missing}, expected {_SHAPE}", row.line)
         seen.add(row.query_id)
     if not rows:
-        raise document.error(f"no topics, expected {_SHAPE}", document.lines[-1][0])
+        raise file.error(f"no topics, expected {_SHAPE}", file.lines[-1][0])
     return rows
 
 

@@ -192,16 +192,12 @@ class DraftPrompt:
 
 def drafting_prompt(prompt_class: str) -> DraftPrompt:
     """Return the prompt of a class. Raises UnknownPrompt, which lists the known ones."""
-    return find_prompt(_by_class(), prompt_class, problem="no drafting prompt")
-
-
-def drafting_prompts() -> tuple[DraftPrompt, ...]:
-    """Return every prompt, in the order of the file."""
-    return tuple(_by_class().values())
+    return find_prompt(drafting_prompts(), prompt_class, problem="no drafting prompt")
 
 
 @cache
-def _by_class() -> dict[str, DraftPrompt]:
+def drafting_prompts() -> dict[str, DraftPrompt]:
+    """Return every prompt by its class, in the order of the file."""
     file = tomllib.loads((resources.files(__package__) / "prompts.toml").read_text(encoding="utf-8"))
     return {
         entry["prompt_class"]: DraftPrompt(

@@ -25,7 +25,7 @@ from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Item, Tr
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PassageCall:
     """Pairs of one passage that are asked about at once."""
 
     pairs: tuple[CellToGrade, ...]
@@ -45,14 +45,14 @@ class Call:
         return tuple(pair.item.item_id for pair in self.pairs)
 
 
-def calls_of(prompt: Prompt, pairs: Iterable[CellToGrade]) -> list[Call]:
+def calls_of(prompt: Prompt, pairs: Iterable[CellToGrade]) -> list[PassageCall]:
     """Return the calls about these pairs, passage by passage as these come."""
     by_passage: dict[tuple[str, str], list[CellToGrade]] = {}
     for pair in pairs:
         by_passage.setdefault((pair.topic.query_id, pair.passage.passage_id), []).append(pair)
     size = prompt.items_a_call
     return [
-        Call(tuple(ordered[start : start + size]), start + 1)
+        PassageCall(tuple(ordered[start : start + size]), start + 1)
         for some in by_passage.values()
         for ordered in [sorted(some, key=lambda pair: _place(prompt, pair))]
         for start in range(0, len(ordered), size)
@@ -72,7 +72,7 @@ def _digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def results_of(prompt: Prompt, call: Call, reply: Result) -> Iterator[Result]:
+def results_of(prompt: Prompt, call: PassageCall, reply: Result) -> Iterator[Result]:
     """Yield the results of a call, in the order asked; `reply` is the back-end's result for `call.pair`."""
     if isinstance(reply, GradeFailure):
         raw = reply.trace.reply if reply.trace else ""
@@ -109,7 +109,7 @@ def _unread(reply: Grade) -> str:
     return raw.removesuffix(reply.answer) if raw.endswith(reply.answer) else raw
 
 
-def _trace(call: Call, number: int, reply: Result, raw: str) -> Trace:
+def _trace(call: PassageCall, number: int, reply: Result, raw: str) -> Trace:
     whole = reply.trace or Trace("", "")
     return replace(whole, reply=raw, call_items=call.item_ids, place=call.first + number - 1)
 

@@ -59,7 +59,7 @@ class RatingRow:
 
     rating: int
     cells: int
-    people: Estimate
+    human_rating: Estimate
     """The mean of people's ratings of these cells."""
     reached: Estimate
     """The share of these cells that people rate at or above the threshold."""
@@ -106,7 +106,7 @@ def calibration(cells: RatedCells, *, min_grade: int) -> Calibration:
     ... )
     >>> found.same.value, found.near.value, found.bias.value, round(found.kappa.value, 3)
     (0.5, 0.75, 0.75, 0.839)
-    >>> [(row.rating, row.cells, row.people.value, row.reached.value) for row in found.by_rating]
+    >>> [(row.rating, row.cells, row.human_rating.value, row.reached.value) for row in found.by_rating]
     [(0, 1, 0.0, 0.0), (2, 1, 1.0, 0.0), (4, 1, 2.0, 0.0), (5, 1, 5.0, 1.0)]
     """
     difference = (cells.grader - cells.human).astype(np.float64)

@@ -225,11 +225,6 @@ class ItemContribution:
     cells: tuple[str, ...]
     """The passages whose cells made the change, by doc id; empty where no cell did."""
 
-    @property
-    def per_cell(self) -> float:
-        """Return each cell's share of the contribution, all alike: any of them alone makes the change."""
-        return self.contribution / len(self.cells) if self.cells else self.contribution
-
 
 def item_contributions(before: BoardSide, after: BoardSide) -> list[ItemContribution]:
     """Return every item that adds to the difference, largest first.

@@ -24,7 +24,7 @@ from rest_framework.views import set_rollback
 
 from grading.errors import BadFormat
 from rubricweb.accounts.actions import LastOrganizer
-from rubricweb.banks.changes import BankError, Conflict, OrderChanged
+from rubricweb.banks.changes import BankError, EditConflict, OrderChanged
 from rubricweb.campaigns.actions import QueueError
 from rubricweb.core import errors
 from rubricweb.core.forms import too_large
@@ -79,7 +79,7 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
         return RequestProblem(HTTPStatus.FORBIDDEN, str(error) or "You may not do this.")
     if limit := errors.limit_exceeded(error):
         return RequestProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit)
-    if isinstance(error, Conflict):
+    if isinstance(error, EditConflict):
         item = error.item
         now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
         change = item.changes.select_related("revision").filter(number=error.seen).first()

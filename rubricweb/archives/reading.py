@@ -38,7 +38,7 @@ from grading.errors import BadFormat, GradingError
 from grading.formats.reading import MAX_LINE_BYTES
 from rubricweb.archives import layout, shapes, tables
 from rubricweb.archives.layout import FORMAT, MANIFEST, SIGNATURE, VERSION, Manifest, Part
-from rubricweb.imports import zips
+from rubricweb.imports import staging
 
 MAX_BYTES = 50_000_000_000
 """Maximum size of an unpacked archive (50 GB): about 200 million grades without replies."""
@@ -85,7 +85,7 @@ class ArchiveFile:
         """Yield the bytes of an uploaded file. Raises BadFormat."""
         digest = hashlib.sha256()
         with self._opened(part) as stream:
-            while chunk := stream.read(zips.CHUNK_BYTES):
+            while chunk := stream.read(staging.CHUNK_BYTES):
                 digest.update(chunk)
                 yield chunk
         if digest.hexdigest() != part.sha256:
@@ -112,7 +112,7 @@ def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) 
     name = path.name
     if not path.is_file():
         raise BadFormat("is not there, expected an archive", file=name)
-    entries = set(zips.entries(path, name=name, max_bytes=max_bytes))
+    entries = set(staging.zip_entries(path, name=name, max_bytes=max_bytes))
     if MANIFEST not in entries:
         raise BadFormat(f"has no {MANIFEST}, expected a file that `rubricweb archive` wrote", file=name)
     with ZipFile(path) as source:

@@ -126,7 +126,7 @@ class Estimated(Exact):
 class CardSample(Exact):
     cells: Count
     topics: Count
-    people: Count
+    raters: Count
     blind_cells: Count
     is_random: bool
     since: Annotated[str, Meta(pattern=DAY)] = msgspec.field(name="from")
@@ -136,7 +136,7 @@ class CardSample(Exact):
 class CardRating(Exact):
     rating: int
     cells: Count
-    people: Estimated
+    human_rating: Estimated
     reached: Estimated
     label: int | None = None
 
@@ -296,7 +296,7 @@ JSON: dict[str, Check] = {
     "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),
     "banks.ItemSource.spans": fits(list[tuple[Count, Count]]),
     "graders.CalibrationCard.items": fits(list[tuple[str, str]]),
-    "graders.CalibrationCard.found": fits(StoredCard),
+    "graders.CalibrationCard.result": fits(StoredCard),
     "campaigns.Campaign.kinds": fits(list[ItemKind]),
     "corpus.Collection.grader_prompts": fits(list[str]),
     "corpus.Collection.grader_options": fits(dict[str, Scalar]),

@@ -56,8 +56,6 @@ class Claim:
     number: int
     text: str
     citations: tuple[int, ...]
-    is_stated: bool
-    """Whether the file says what the sentence cites, be it nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +147,7 @@ def _answer(side: str, response: types.Response, texts: Mapping[str, str]) -> Sh
         cited = list(dict.fromkeys(citation.doc_id for citation in sentence.citations or ()))
         for doc_id in cited:
             numbers.setdefault(doc_id, len(numbers) + 1)
-        segment = sentence.text, tuple(numbers[doc_id] for doc_id in cited), sentence.citations is not None
-        claims.append(Claim(number, *segment))
+        claims.append(Claim(number, sentence.text, tuple(numbers[doc_id] for doc_id in cited)))
     passages = tuple(
         CitedPassage(number, doc_id, texts.get(doc_id, "")) for doc_id, number in numbers.items()
     )

@@ -335,7 +335,7 @@ class ItemBefore:
 
 @transaction.atomic
 def bring_back(items: Iterable[Item], *, before: Mapping[int, ItemBefore], by: User | None) -> int:
-    """Undo a change of several items, by pk: all, or none on a Conflict. Return how many changed.
+    """Undo a change of several items, by pk: all, or none on an EditConflict. Return how many changed.
 
     Items that were retired are restored, and all get the importance and weight that they had.
     """
@@ -352,7 +352,7 @@ def bring_back(items: Iterable[Item], *, before: Mapping[int, ItemBefore], by: U
 
 @transaction.atomic
 def retire_items(items: Iterable[Item], *, seen: Mapping[int, int], by: User | None) -> int:
-    """Retire the items, where `seen` has their versions by pk: all, or none on a Conflict."""
+    """Retire the items, where `seen` has their versions by pk: all, or none on an EditConflict."""
     return sum(retire_item(item, seen=seen[item.pk], by=by).is_retired for item in items)
 
 
@@ -360,7 +360,7 @@ def retire_items(items: Iterable[Item], *, seen: Mapping[int, int], by: User | N
 def weigh_items(
     items: Iterable[Item], *, importance: Importance, seen: Mapping[int, int], by: User | None
 ) -> int:
-    """Give the items this importance and its weight: all, or none on a Conflict. Return how many changed."""
+    """Give the items this importance and its weight: all, or none on an EditConflict. Return how many."""
     changed = 0
     for item in items:
         before = item.version
@@ -371,7 +371,7 @@ def weigh_items(
 
 @transaction.atomic
 def settle_items(bank: Bank, topic: Topic, *, weights: Mapping[int, ItemWeight], by: User | None) -> int:
-    """Retire and weigh active items, by pk: all, or none on a Conflict. Return how many changed."""
+    """Retire and weigh active items, by pk: all, or none on an EditConflict. Return how many changed."""
     changed = 0
     items = bank.items.active().for_topic(topic).select_related("revision", "topic", "bank__collection")
     for item in items.filter(pk__in=weights):

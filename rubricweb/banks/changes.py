@@ -82,7 +82,7 @@ class DuplicateItem(BankError):
         super().__init__("This topic already asks exactly this.")
 
 
-class Conflict(BankError):
+class EditConflict(BankError):
     """Somebody else changed the item since the writer saw it; `item` is its present state."""
 
     def __init__(self, item: Item, seen: int) -> None:
@@ -119,12 +119,12 @@ class RequestUnderWay(BankError):
 def write_change(
     item: Item, seen: int, verb: ItemChange.Verb, by: User | None, *, detail: str = "", **fields: object
 ) -> ItemChange:
-    """Change `item` only if it is still at the version that the writer saw; otherwise raise Conflict."""
+    """Change `item` only if it is still at the version that the writer saw; otherwise raise EditConflict."""
     unchanged = Item.including_secret.filter(pk=item.pk, version=seen)
     changed = unchanged.update(version=F("version") + 1, **fields)
     item.refresh_from_db()
     if not changed:
-        raise Conflict(item, seen)
+        raise EditConflict(item, seen)
     return record_change(item, verb, by, detail)
 
 

@@ -307,7 +307,7 @@ def suggested(bank: Bank, topic: Topic) -> tuple[list[ImportanceSuggestion], dic
 
 @transaction.atomic
 def accept_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> Item:
-    """Give the item the suggested importance. Raises AlreadyDecided, or Conflict."""
+    """Give the item the suggested importance. Raises AlreadyDecided, or EditConflict."""
     item = suggestion.item
     if item is None:
         raise AlreadyDecided

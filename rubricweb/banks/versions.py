@@ -14,7 +14,7 @@ from django.db.models import Count, Max, QuerySet
 from grading.types import Importance
 from rubricweb.accounts.models import User
 from rubricweb.banks import actions
-from rubricweb.banks.changes import BankMoved, Conflict, UnfitVersion
+from rubricweb.banks.changes import BankMoved, EditConflict, UnfitVersion
 from rubricweb.banks.models import Bank, BankVersion, Item, VersionItem
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
@@ -187,7 +187,7 @@ def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
         _clear_way(items, entries, by)
         for pk, entry in entries.items():
             _bring_back(items[pk], entry, by)
-    except Conflict as conflict:
+    except EditConflict as conflict:
         raise BankMoved from conflict
     _put_in_order(bank, items, entries, by)
     audit.record("bank version restored", version, by=by, detail=f"{bank.name} {version.number}")

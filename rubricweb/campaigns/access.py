@@ -60,7 +60,7 @@ def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Ro
     A campaign without named people is open to everybody; the standing campaign to those who have cells in it.
     """
     held = Membership.objects.filter(user=user, collection=OuterRef(collection)).values("role")
-    named = Campaign.people.through.objects.filter(campaign=OuterRef(campaign))
+    named = Campaign.assignees.through.objects.filter(campaign=OuterRef(campaign))
     turns = Turn.objects.filter(campaign=OuterRef(campaign), person=user)
     return rows.annotate(
         held=Subquery(held[:1]),

@@ -60,7 +60,7 @@ class CampaignPlan:
     name: str
     mode: Campaign.Mode = Campaign.Mode.BLIND
     assessors: int = 1
-    raters: tuple[User, ...] = ()
+    assignees: tuple[User, ...] = ()
     """Who may take turns; empty for every assessor."""
 
 
@@ -82,7 +82,7 @@ def open_campaign(
     if choice.bank.collection.campaigns.filter(name=plan.name).exists():
         raise UnfitCampaign(f"A campaign has the name \u201c{plan.name}\u201d already.")
     campaign = _campaign(choice, plan, by, seed=seed, drawn=drawn)
-    campaign.people.set(plan.raters)
+    campaign.assignees.set(plan.assignees)
     cells = _frozen(campaign, drawn.cells)
     Turn.objects.bulk_create(
         (

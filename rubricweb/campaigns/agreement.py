@@ -80,7 +80,7 @@ class AlphaRow:
 @dataclass(frozen=True, slots=True)
 class Overall:
     cells: int
-    people: int
+    raters: int
     alpha: float
     interval: ConfidenceInterval
 
@@ -253,7 +253,7 @@ def _overall(rated: RatingsArray) -> Overall:
     tables = np.array(by_topic).reshape(-1, len(LEVELS), len(LEVELS))
     return Overall(
         cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
-        people=len(rated.raters),
+        raters=len(rated.raters),
         alpha=float(ordinal_alpha(tables.sum(axis=0))),
         interval=statistic_interval(tables, ordinal_alpha, bounds=COEFFICIENT),
     )

@@ -46,7 +46,7 @@ def held_by_rating(person: User, item: Item) -> Held | None:
     if (cell := cells.select_related("campaign").first()) is None:
         return None
     own = Turn.objects.filter(cell=OuterRef("pk"), person=person, state=Turn.State.LEASED)
-    named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
+    named = Campaign.assignees.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     taken = cells.filter(Exists(own.filter(assigned_by=None, comment="")), ~Exists(named))
     place = [item.bank.collection.slug, cell.campaign_id]
     return Held(
@@ -79,11 +79,11 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
         return cells
     mine = Exists(_taken_by(person).filter(cell=OuterRef("pk")))
     reachable = mine | Exists(
-        Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
+        Campaign.assignees.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     )
     held = roles.role_in(person, collection_id)
     if held and held.includes(roles.TO_RATE) and not held.includes(roles.TO_EDIT_BANK):
-        reachable |= Q(campaign__people=None, campaign__is_standing=False)
+        reachable |= Q(campaign__assignees=None, campaign__is_standing=False)
     return cells.filter(reachable)
 
 

@@ -134,7 +134,7 @@ class CampaignForm(forms.Form):
         initial=Campaign.Mode.BLIND,
         widget=forms.RadioSelect,
     )
-    people = RowsField(
+    assignees = RowsField(
         User.objects.none(),
         label="Who rates",
         required=False,
@@ -172,7 +172,7 @@ class CampaignForm(forms.Form):
             offer_rows(self, "topics", field.queryset)
         if not attributes(collection.topics.attribute_values()):
             del self.fields["diverse"], self.fields["diverse_seed"]
-        offer_rows(self, "people", members_who_rate(collection))
+        offer_rows(self, "assignees", members_who_rate(collection))
 
     def suggest(self, query: QueryDict) -> None:
         """Begin with the rubric, the grader, the pairs and the order that a link names."""
@@ -268,19 +268,19 @@ class CampaignForm(forms.Form):
         cleaned = self.cleaned_data
         name = " ".join(cleaned["name"].split())
         return actions.CampaignPlan(
-            name, Campaign.Mode(cleaned["mode"]), cleaned["assessors"], tuple(cleaned["people"])
+            name, Campaign.Mode(cleaned["mode"]), cleaned["assessors"], tuple(cleaned["assignees"])
         )
 
 
 def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
-    """Return the form of a new campaign with `topics` named by `query_id` and `people` by user name.
+    """Return the form of a new campaign with `topics` named by `query_id` and `assignees` by user name.
 
     Raises UnknownNames.
     """
     topics = dict(collection.topics.filter(query_id__in=fields["topics"]).values_list("query_id", "pk"))
     usernames = dict(members_who_rate(collection).values_list("username", "pk"))
     keys = {}
-    for field, there in (("topics", topics), ("people", usernames)):
+    for field, there in (("topics", topics), ("assignees", usernames)):
         if unknown := [name for name in fields[field] if name not in there]:
             raise UnknownNames(field, unknown)
         keys[field] = [there[name] for name in fields[field]]

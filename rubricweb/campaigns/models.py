@@ -83,7 +83,7 @@ class Campaign(models.Model):
     """The grader that the choice and the order were based on, in words."""
     is_standing = models.BooleanField(default=False)
     """Holds the cells assigned to single people; it has no order of its own."""
-    people = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="campaigns")
+    assignees = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="campaigns")
     """Who may take turns; empty for every assessor."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)

@@ -66,7 +66,7 @@ class PlanPreview:
     items: int
     assessors: int
     """Assessors per cell."""
-    people: int
+    raters: int
     """Who may rate."""
     seconds: float
     """Seconds per rating."""
@@ -105,15 +105,15 @@ class PlanPreview:
     @property
     def too_few(self) -> str:
         """Return why the campaign could not be finished, as a sentence: a person rates a cell once."""
-        if self.people >= self.assessors:
+        if self.raters >= self.assessors:
             return ""
-        who = "1 can" if self.people == 1 else f"{self.people} can"
+        who = "1 can" if self.raters == 1 else f"{self.raters} can"
         return f"Each pair needs {self.assessors} people, and only {who} rate: no pair would be finished."
 
     @property
     def each(self) -> float:
         """Return seconds of one person, if they share alike."""
-        return self.total / self.people if self.people else self.total
+        return self.total / self.raters if self.raters else self.total
 
     @property
     def once_more(self) -> float:
@@ -149,7 +149,7 @@ def preview_of(
         passages=len({(cell.topic, cell.passage) for cell in drawn.cells}),
         items=len({cell.item for cell in drawn.cells}),
         assessors=plan.assessors,
-        people=len(plan.raters) or everybody,
+        raters=len(plan.assignees) or everybody,
         seconds=seconds or pace.seconds,
         is_measured=pace.is_measured and not seconds,
         pairs=() if is_of_sums else close_pairs(inputs, drawn),
@@ -331,7 +331,7 @@ class NewCampaignForm(CampaignForm):
         size: int | None = cleaned["size"] or cleaned["sample"]
         if not cleaned["hours"]:
             return size
-        raters = len(cleaned["people"]) or members_who_rate(self.collection).count()
+        raters = len(cleaned["assignees"]) or members_who_rate(self.collection).count()
         seconds = cleaned.get("seconds") or self.pace
         fits = int(cleaned["hours"] * 3_600 / seconds * raters / cleaned["assessors"])
         return max(1, min(size or fits, fits))

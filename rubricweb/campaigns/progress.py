@@ -98,7 +98,7 @@ def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
         rows[pk].mine = mine
     touched = {pk for pk, _ in had}
     named = defaultdict(set)
-    pairs = Campaign.people.through.objects.filter(campaign__collection=collection)
+    pairs = Campaign.assignees.through.objects.filter(campaign__collection=collection)
     for campaign, user in pairs.values_list("campaign_id", "user_id"):
         named[campaign].add(user)
     for pk, row in rows.items():
@@ -142,7 +142,7 @@ class CampaignProgress:
     """The progress of a campaign, for its organizer."""
 
     row: CampaignRow
-    people: tuple[PersonRow, ...]
+    by_assessor: tuple[PersonRow, ...]
     leases: tuple[Turn, ...]
     """Who holds which cell now."""
     skips: tuple[Turn, ...]
@@ -182,7 +182,7 @@ def progress(campaign: Campaign, person: User) -> CampaignProgress:
     ]
     return CampaignProgress(
         row=row,
-        people=tuple(sorted(rows, key=lambda row: -row.done)),
+        by_assessor=tuple(sorted(rows, key=lambda row: -row.done)),
         leases=tuple(leases.select_related(*full)[:RECENT]),
         skips=tuple(skips.select_related(*full)[:RECENT]),
         random=rated_cells + left.count(),

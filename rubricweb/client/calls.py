@@ -213,7 +213,7 @@ def grade_answer(
     citations: Sequence[Mapping[str, str]] = (),
     timeout: float = 60.0,
     **options: Option,
-) -> Steps[rows.Document]:
+) -> Steps[rows.JsonDict]:
     """Grade one answer to a topic, named by its `query_id` or its text, and return the grades by item.
 
     `citations` are passages that it cites, `{"doc_id": …}` or `{"text": …}`; `options` are `bank`,
@@ -227,7 +227,7 @@ def grade_answer(
         graded = yield from document(Request("POST", _of(slug, "answers"), body=body))
         waited += wait
         if graded["state"] == "graded":
-            return cast("rows.Document", graded)
+            return cast("rows.JsonDict", graded)
         named = graded | {"id": "the answer", "error": " ".join(job["error"] for job in graded["jobs"])}
         if graded["state"] != "grading":
             raise JobEnded(named)
@@ -255,7 +255,7 @@ def wait_for_job(
     return cast("rows.JobWithProgress", ended)
 
 
-def comparison(slug: str, *, first: str, second: str, **options: Option) -> Steps[rows.Document]:
+def comparison(slug: str, *, first: str, second: str, **options: Option) -> Steps[rows.JsonDict]:
     """Return what can be said of two runs of a board, with its options: `sentence`, `difference`..."""
     named = {"first": first, "second": second}
     return document(Request("GET", _of(slug, "leaderboard", "comparison"), {**options, **named}))
@@ -319,43 +319,43 @@ def wait_for_import(
     return cast("rows.ImportWithFiles", ended)
 
 
-def responses(slug: str, *, run: str | None = None, topic: str | None = None) -> Listing[rows.Document]:
+def responses(slug: str, *, run: str | None = None, topic: str | None = None) -> Listing[rows.JsonDict]:
     """Yield what runs answered, of one run by its name, or to one topic by its `query_id`."""
     return lines(_of(slug, "responses"), {"run": run, "topic": topic})
 
 
-def flags(slug: str, *, state: str | None = None, topic: str | None = None) -> Listing[rows.Document]:
+def flags(slug: str, *, state: str | None = None, topic: str | None = None) -> Listing[rows.JsonDict]:
     return pages(_of(slug, "flags"), {"state": state, "topic": topic})
 
 
-def campaigns(slug: str) -> Listing[rows.Document]:
+def campaigns(slug: str) -> Listing[rows.JsonDict]:
     return pages(_of(slug, "campaigns"), {})
 
 
-def campaign(slug: str, campaign_id: int) -> Steps[rows.Document]:
+def campaign(slug: str, campaign_id: int) -> Steps[rows.JsonDict]:
     """Return a campaign with its progress."""
     return document(Request("GET", _of(slug, "campaigns", campaign_id)))
 
 
-def submissions(slug: str) -> Listing[rows.Document]:
+def submissions(slug: str) -> Listing[rows.JsonDict]:
     return pages(_of(slug, "submissions"), {})
 
 
-def submit(slug: str, call_id: int, path: str | Path, **described: str) -> Steps[rows.Document]:
+def submit(slug: str, call_id: int, path: str | Path, **described: str) -> Steps[rows.JsonDict]:
     """Submit a run to a call, described by `description`, `type`, `team`... See `submission`."""
     return document(upload(_of(slug, "calls", call_id, "submissions"), [Path(path)], described))
 
 
-def submission(slug: str, submission_id: int) -> Steps[rows.Document]:
+def submission(slug: str, submission_id: int) -> Steps[rows.JsonDict]:
     """Return a submission with the report of what was found in it."""
     return document(Request("GET", _of(slug, "submissions", submission_id)))
 
 
-def releases(slug: str) -> Listing[rows.Document]:
+def releases(slug: str) -> Listing[rows.JsonDict]:
     return pages(_of(slug, "releases"), {})
 
 
-def release(slug: str, release_id: int) -> Steps[rows.Document]:
+def release(slug: str, release_id: int) -> Steps[rows.JsonDict]:
     return document(Request("GET", _of(slug, "releases", release_id)))
 
 
@@ -365,12 +365,12 @@ def release_file(slug: str, release_id: int) -> Steps[bytes]:
     return response.content
 
 
-def _waited(path: str, timeout: float, every: float) -> Steps[rows.Document]:
+def _waited(path: str, timeout: float, every: float) -> Steps[rows.JsonDict]:
     waited = 0.0
     while True:
         now = yield from document(Request("GET", path))
         if now["state"] == "done":
-            return cast("rows.Document", now)
+            return cast("rows.JsonDict", now)
         if now["state"] in ENDED:
             raise JobEnded(now)
         if waited >= timeout:

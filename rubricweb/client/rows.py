@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Board = dict[str, Any]
 """A leaderboard as the page and its JSON file have it: `rows`, `columns`, and what it stands on."""
-Document = dict[str, Any]
+JsonDict = dict[str, Any]
 """An answer whose fields the OpenAPI document alone describes."""
 Steer = Literal["pause", "resume", "cancel", "cancel-now", "first", "in-turn"]
 
@@ -230,7 +230,7 @@ class WhatIf(TypedDict):
 
 class Impact(TypedDict):
     passages: int
-    known: int
+    already_graded: int
     to_grade: int
     seconds: float | None
     dollars: float | None

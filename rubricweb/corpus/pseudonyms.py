@@ -31,7 +31,7 @@ def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...
     if collection_id not in now.salts:
         now.salts[collection_id] = _salt(now.user, collection_id)
     salt = now.salts[collection_id]
-    return tuple(_pseudonym(salt, tag) for tag in run_tags) if salt else run_tags
+    return tuple(run_pseudonym(salt, tag) for tag in run_tags) if salt else run_tags
 
 
 def hides_names(collection_id: int) -> bool:
@@ -45,11 +45,6 @@ def hides_origins(collection_id: int) -> bool:
     A release without names has the tasks of runs.
     """
     return not reader().run_names and shown_names(collection_id, ("",)) != ("",)
-
-
-def run_pseudonym(collection: Collection, run_tag: str) -> str:
-    """Return the run's pseudonym on every page and in every file; its tag cannot be derived from it."""
-    return _pseudonym(collection.name_salt, run_tag)
 
 
 def sees_names(user: User, collection: Collection) -> bool:
@@ -66,7 +61,11 @@ def _salt(user: User, collection_id: int) -> str:
     return "" if collection.shows_run_tags else collection.name_salt
 
 
-def _pseudonym(salt: str, run_tag: str) -> str:
+def run_pseudonym(salt: str, run_tag: str) -> str:
+    """Return the run's pseudonym on every page and in every file; its tag cannot be derived from it.
+
+    `salt` is the `name_salt` of its collection.
+    """
     digest = salted_hmac("rubricweb.runs", run_tag, secret=salt, algorithm="sha256")
     return f"run {digest.hexdigest()[:NAME_DIGITS]}"
 

@@ -235,7 +235,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
         return _confirmation(request, item, status=200 if form is None else 422)
     try:
         change(item, seen=form.cleaned_data["seen"], by=request.user)
-    except changes.Conflict as conflict:
+    except changes.EditConflict as conflict:
         return _confirmation(request, item, refusal=conflict, status=409)
     except changes.BankError as refusal:
         return _confirmation(request, item, refusal=refusal, status=422)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from rubricweb.accounts import roles
 from rubricweb.banks import access, actions, selectors as banks
-from rubricweb.banks.changes import BankError, Conflict, hide_items, show_items
+from rubricweb.banks.changes import BankError, EditConflict, hide_items, show_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo
@@ -133,7 +133,7 @@ def _changed(request: HtmxRequest, items: list[Item], form: ChosenItemsForm) -> 
 
 
 def _refusal_text(refusal: BankError) -> str:
-    if not isinstance(refusal, Conflict):
+    if not isinstance(refusal, EditConflict):
         return str(refusal)
     theirs = banks.last_change(refusal.item)
     by, verb = (theirs.by or "somebody", theirs.verb) if theirs else ("somebody", "changed")

@@ -58,7 +58,7 @@ class Impact:
     """The price of grading it, and how far its grades could reach."""
 
     passages: int
-    known: int
+    already_graded: int
     """Passages that are graded for this wording already."""
     time: price.ExpectedTime | None
     """The expected time with all of the grader's prompts; None if unknown."""
@@ -72,7 +72,7 @@ class Impact:
 
     @property
     def to_grade(self) -> int:
-        return self.passages - self.known
+        return self.passages - self.already_graded
 
     @property
     def seconds(self) -> float | None:
@@ -89,7 +89,7 @@ class Impact:
         moving = "no run"
         if self.could_move:
             moving = f"up to {number(len(self.could_move))} of {counted(self.runs, 'run')}"
-        graded = f"{counted(self.to_grade, 'passage')} to grade, {number(self.known)} already graded"
+        graded = f"{counted(self.to_grade, 'passage')} to grade, {number(self.already_graded)} already graded"
         return f"{graded}; {moving} could move."
 
     @property
@@ -117,7 +117,7 @@ def impact_of(draft: UnsavedItem) -> Impact:
     priced = [dollars for dollars in prices if dollars is not None]
     return Impact(
         passages=passages,
-        known=already_graded,
+        already_graded=already_graded,
         time=price.expected_time(
             [(config, cells) for config, cells in work if cells], monitor.workers().beats
         ),

@@ -17,7 +17,7 @@ from grading.types import Importance, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
-from rubricweb.banks.changes import BankError, Conflict, hide_item, show_item
+from rubricweb.banks.changes import BankError, EditConflict, hide_item, show_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.models import Topic
@@ -120,7 +120,7 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         fields, before = form.cleaned_data, item.revision.text
         try:
             actions.revise_item(item, text=fields["text"], seen=fields["seen"], by=request.user)
-        except Conflict as conflict:
+        except EditConflict as conflict:
             return _both_wordings(request, conflict, fields["text"])
         except BankError as refusal:
             form.add_error("text", str(refusal))
@@ -169,7 +169,7 @@ def _rewording(item: Item, form: object) -> dict[str, object]:
     return item_panel("edit", f"Reword a {item.get_kind_display()}", item, form)
 
 
-def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpResponse:
+def _both_wordings(request: HtmxRequest, conflict: EditConflict, mine: str) -> HttpResponse:
     """Show the other person's wording next to the user's own; the form now has the version seen."""
     item = conflict.item
     latest = selectors.last_change(item)
@@ -193,7 +193,7 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
         actions.weigh_item(
             item, importance=importance, weight=cleaned["weight"], seen=cleaned["seen"], by=request.user
         )
-    except Conflict as conflict:
+    except EditConflict as conflict:
         context |= {"form": weigh_form(conflict.item), "theirs": selectors.last_change(item)}
         return form_response(request, PAGE, context, status=409)
     offer_undo(request, "Weight saved.", change_url(request, item, "weigh"), seen=item.version, **before)
@@ -297,7 +297,7 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
     mine, seen = form.cleaned_data["texts"], form.cleaned_data["seen"]
     try:
         verified = change_answer_key(item, texts=mine, seen=seen, by=request.user)
-    except Conflict as conflict:
+    except EditConflict as conflict:
         return _answer_key_page(request, conflict.item, answer_key_form(conflict.item, mine=mine), mine=mine)
     messages.success(request, _saved(verified))
     return after_change(request, item)

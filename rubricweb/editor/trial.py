@@ -307,7 +307,7 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         return _trial_page(request, weight_trial, status=422)
     try:
         return _saved(request, weight_trial)
-    except changes.Conflict as conflict:
+    except changes.EditConflict as conflict:
         return _trial_page(request, weight_trial, conflict=conflict, status=409)
 
 
@@ -338,7 +338,11 @@ def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
 
 
 def _trial_page(
-    request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: changes.Conflict | None = None
+    request: HtmxRequest,
+    weight_trial: WeightTrial,
+    *,
+    status: int,
+    conflict: changes.EditConflict | None = None,
 ) -> HttpResponse:
     latest = selectors.last_change(conflict.item) if conflict else None
     context = topic_frame(weight_trial.bank, weight_trial.topic, "try") | _board(weight_trial)

@@ -205,7 +205,7 @@ def threads(collection: Collection, name: Naming) -> Iterator[events.FlagThread]
             at=flag.at.isoformat(),
             assignee=name(flag.assignee),
             events=[
-                events.FlagEvent(
+                events.ThreadEvent(
                     event_id=str(event.uid),
                     number=event.number,
                     verb=events.Verb(event.verb),

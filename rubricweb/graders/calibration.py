@@ -83,7 +83,7 @@ def calibrated(collection: Collection) -> list[CalibratedGrader]:
 def bias_by_runs(card: CalibrationCard) -> list[Json]:
     """Return the card's bias for those families of runs that count now."""
     counting = families(collection_pool(card.bank.collection).run_tags)
-    return [row for row in card.found["by_runs"] if row["name"] in counting]
+    return [row for row in card.result["by_runs"] if row["name"] in counting]
 
 
 def card_for(user: User, slug: str, card_id: int) -> CalibrationCard:
@@ -103,7 +103,7 @@ def opened_card(user: User, slug: str, card_id: int) -> Json:
     return {
         "card": card,
         "status": status_of(card),
-        "found": card.found,
+        "result": card.result,
         "since": {"cells": later.cells, "topics": later.topics, **agreement(later)} if later else None,
         "by_runs": bias_by_runs(card) if sees_names(user, card.bank.collection) else [],
     }
@@ -112,7 +112,7 @@ def opened_card(user: User, slug: str, card_id: int) -> Json:
 def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
     """Return the card for other programs, with bias by runs only for readers who may see their names."""
     config, now = card.config, status_of(card)
-    document = {name: value for name, value in card.found.items() if name != "by_runs"}
+    document = {name: value for name, value in card.result.items() if name != "by_runs"}
     return {
         "collection": card.bank.collection.slug,
         "bank": card.bank.name,
@@ -179,5 +179,5 @@ def card_file(request: HtmxRequest, slug: str, card_id: int) -> HttpResponseBase
 def badge(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
     """Return the card's one-line summary as a picture."""
     card = card_for(request.user, slug, card_id)
-    context = {"status": calibration.status_of(card), "kappa": card.found["kappa"]["value"]}
+    context = {"status": calibration.status_of(card), "kappa": card.result["kappa"]["value"]}
     return render(request, "graders/badge.svg", context, content_type="image/svg+xml")

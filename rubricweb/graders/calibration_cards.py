@@ -84,7 +84,7 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
         "sample": {
             "cells": measured.cells,
             "topics": measured.topics,
-            "people": len(sample.all_raters),
+            "raters": len(sample.all_raters),
             "blind_cells": int(sample.is_blind.sum()),
             "is_random": is_random,
             "from": min(sample.rated_at).date().isoformat(),
@@ -112,7 +112,7 @@ def agreement(measured: Calibration) -> Json:
 
 
 def _rating(row: RatingRow) -> Json:
-    measured = {"people": row.people.as_json, "reached": row.reached.as_json}
+    measured = {"human_rating": row.human_rating.as_json, "reached": row.reached.as_json}
     return {"rating": row.rating, "cells": row.cells, **measured}
 
 
@@ -158,7 +158,7 @@ class CalibrationStatus:
 def _kappa(card: CalibrationCard) -> str:
     if hides_numbers(card.bank):
         return ""
-    kappa, on = card.found["kappa"], card.found["sample"]
+    kappa, on = card.result["kappa"], card.result["sample"]
     if kappa["value"] is None:
         return ""
     ends = "" if kappa["low"] is None else f" ({kappa['low']:z.2f} to {kappa['high']:z.2f})"
@@ -209,7 +209,7 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
         bank=bank,
         config=config,
         items=sorted(item_names(bank, config)),
-        found=document_of(bank, config, chosen, is_random=is_random),
+        result=document_of(bank, config, chosen, is_random=is_random),
         by=by,
     )
     audit.record(
@@ -228,4 +228,4 @@ def since(card: CalibrationCard) -> Calibration | None:
     later = rated.only(np.array([at > card.at for at in rated.rated_at], dtype=np.bool_))
     if len(later) < ENOUGH_CELLS:
         return None
-    return calibration(later.cells, min_grade=card.found["min_grade"])
+    return calibration(later.cells, min_grade=card.result["min_grade"])

@@ -278,9 +278,9 @@ def _supposed(collection: Collection, backend: str, llm: str) -> Collection:
 def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
     """Return kappa from the latest card of the model, if the reader has nothing left to rate blind."""
     card = next(iter(_latest_card(collection.pk, llm)), None)
-    if card is None or hides_numbers(card.bank) or card.found["kappa"]["value"] is None:
+    if card is None or hides_numbers(card.bank) or card.result["kappa"]["value"] is None:
         return None
-    return {**card.found["kappa"], "cells": card.found["sample"]["cells"]}
+    return {**card.result["kappa"], "cells": card.result["sample"]["cells"]}
 
 
 @compiled_once

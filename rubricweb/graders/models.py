@@ -57,7 +57,7 @@ class CalibrationCard(models.Model):
     config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="+")
     items = models.JSONField()
     """[query id, id of the wording] of each item in the card."""
-    found = models.JSONField()
+    result = models.JSONField()
     """The result of `calibration_cards.document_of`."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)

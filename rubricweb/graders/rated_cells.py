@@ -249,7 +249,7 @@ def labels_document(
 
 
 def _row(row: LabelRow) -> Json:
-    measured = {"people": row.expected.as_json, "reached": row.reached.as_json}
+    measured = {"human_rating": row.expected.as_json, "reached": row.reached.as_json}
     return {"rating": row.grade, "cells": row.cells, "label": row.label, **measured}
 
 

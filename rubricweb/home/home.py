@@ -161,8 +161,8 @@ def _others(user: User, collection: Collection) -> list[OthersTask]:
     )
     left = dict(open_turns.order_by().values_list("campaign").annotate(Count("pk")))
     rows = []
-    for campaign in Campaign.objects.filter(pk__in=left).prefetch_related("people").order_by("pk"):
-        names = ", ".join(str(person) for person in campaign.people.all()) or "every assessor"
+    for campaign in Campaign.objects.filter(pk__in=left).prefetch_related("assignees").order_by("pk"):
+        names = ", ".join(str(person) for person in campaign.assignees.all()) or "every assessor"
         rows.append(OthersTask(left[campaign.pk], f"to rate in {campaign.name}", names))
     flags = Flag.objects.open().filter(bank__collection=collection).exclude(assignee=None)
     assignees = flags.exclude(assignee=user).order_by().values_list("assignee")

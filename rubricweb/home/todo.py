@@ -215,7 +215,7 @@ def _conflicting(collections: Keys) -> QuerySet[HumanGrade, Any]:
 
 def turns_to_rate(person: int, collections: Iterable[int]) -> QuerySet[Turn]:
     """Return the turns of open campaigns that the person has or may take; of a cell, perhaps several."""
-    named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"))
+    named = Campaign.assignees.through.objects.filter(campaign=OuterRef("campaign"))
     is_open_to = ~Exists(named) | Exists(named.filter(user=person))
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
     free = (NEW | LAPSED) & Q(campaign__is_standing=False) & ~Exists(had) & is_open_to

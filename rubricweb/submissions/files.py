@@ -17,7 +17,7 @@ from django.conf import settings
 from grading.errors import BadFormat
 from grading.submissions import Finding, Severity, rules
 from rubricweb.core.forms import write_chunks
-from rubricweb.imports import staging, zips
+from rubricweb.imports import staging
 from rubricweb.submissions.models import Submission
 
 INCOMING = "incoming-"
@@ -76,23 +76,23 @@ def remove(submission: Submission) -> None:
 @contextmanager
 def unpacked(path: Path, *, name: str) -> Iterator[Path]:
     """Yield the file to read: that of a zip for as long as the block. Raises BadFormat for a bad zip."""
-    if not zips.is_zip(path):
+    if not staging.is_zip(path):
         yield path
         return
-    entries = zips.entries(path, name=name)
+    entries = staging.zip_entries(path, name=name)
     if len(entries) != 1:
         raise BadFormat(f"the zip has {len(entries):,} files, expected one, the run")
     with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="submission-") as folder:
         target = Path(folder) / staging.file_name(entries[0])
         with target.open("wb") as stream:
-            stream.writelines(zips.chunks(path, entries[0], name=name))
+            stream.writelines(staging.zip_chunks(path, entries[0], name=name))
         yield target
 
 
 def is_larger(path: Path, size: int) -> bool:
     """Return whether a file has more bytes than `size` once it is unpacked; False for one that is damaged."""
     with suppress(OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile):
-        if zips.is_zip(path):
+        if staging.is_zip(path):
             with zipfile.ZipFile(path) as archive:
                 return sum(entry.file_size for entry in archive.infolist()) > size
         with path.open("rb") as stream:

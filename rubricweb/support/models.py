@@ -45,11 +45,6 @@ class SupportJudge(models.Model):
     def __str__(self) -> str:
         return f"{self.llm}, {self.prompt_id}" if self.prompt_id else self.llm
 
-    @property
-    def is_of_claims(self) -> bool:
-        """Return whether it is asked about claims of rationales, not about citations."""
-        return self.prompt_id.startswith(CLAIM_PROMPTS)
-
 
 class SupportSettings(models.Model):
     """What a collection's organizers chose for the people who label."""

@@ -51,7 +51,7 @@ def said() -> list[tuple[str, int | None]]:
 
 def test_by_keys_alone(page):
     first = shown(page)
-    rating = int(page.locator("#check-cell input[name=shown]").get_attribute("value"))
+    rating = int(page.locator("#check-cell input[name=shown_rating]").get_attribute("value"))
     press_and_go_on(page, "r")
     second = shown(page)
     assert second != first
@@ -59,7 +59,7 @@ def test_by_keys_alone(page):
     expect(page.locator("#announced")).to_have_text("Right.")
     press_and_go_on(page, "w", "Enter")
     third = shown(page)
-    other = 1 if page.locator("#check-cell input[name=shown]").get_attribute("value") != "1" else 2
+    other = 1 if page.locator("#check-cell input[name=shown_rating]").get_attribute("value") != "1" else 2
     press_and_go_on(page, "w", str(other))
     assert said() == [("right", rating), ("wrong", None), ("wrong", other)]
     press_and_go_on(page, "z")
@@ -124,10 +124,10 @@ def test_a_conflict_is_shown_on_the_card(page, places):
     expect(page.get_by_role("alert")).to_contain_text("In another window you said 1; that was kept.")
     assert shown(page) == before
     press_and_go_on(page, "r")
-    assert said() == [("", 1), ("right", field["shown"])]
+    assert said() == [("", 1), ("right", field["shown_rating"])]
 
 
-FIELDS = ("topic", "revision", "passage", "shown")
+FIELDS = ("topic", "revision", "passage", "shown_rating")
 
 
 def test_the_estimates_follow(page, places):

@@ -29,7 +29,7 @@ from tests.rubricweb.jobs.working import claim
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CELLS = 4 * 30 * 6
+CELLS = 4 * 15 * 6
 SECONDS = 120.0
 
 
@@ -48,7 +48,7 @@ def start_worker(database_url, redis_server, tmp_path, calls):
 def job(collection, settings, redis_server, monkeypatch) -> GradingJob:
     monkeypatch.setitem(registry.BACKENDS, BACKEND.name, BACKEND)
     settings.CHUNK_CELLS = 24
-    gradable(collection, topics=4, passages=30, items=6)
+    gradable(collection, topics=4, passages=15, items=6)
     config = config_for(BACKEND.name, "counted", "LexicalBaseline")
     (job,) = actions.start_grading(collection, by=None, configs=[config])
     assert job.total == CELLS

@@ -76,7 +76,7 @@ def test_chats_break_the_marks_in_every_text(package: str) -> None:
 
 def test_drafting_prompts_break_the_marks_in_every_text() -> None:
     names = ("query_text", "query_title", "query_subtopic", "nuggets", "count")
-    for prompt in generation.drafting_prompts():
+    for prompt in generation.drafting_prompts().values():
         assert not WELL_KNOWN.are_in(prompt.render(dict.fromkeys(names, HOSTILE)))
 
 

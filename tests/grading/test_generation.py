@@ -99,14 +99,14 @@ def test_braces_in_a_query_stay() -> None:
 
 
 def test_every_drafting_prompt_has_an_id_and_a_source() -> None:
-    assert [prompt.prompt_id for prompt in generation.drafting_prompts()] == [
+    assert [prompt.prompt_id for prompt in generation.drafting_prompts().values()] == [
         "TrecDlQuestions@1",
         "TrecDlNuggets@1",
         "TrecCarQuestions@1",
         "TrecCarNuggets@1",
         "NuggetImportance@1",
     ]
-    assert all(prompt.source for prompt in generation.drafting_prompts())
+    assert all(prompt.source for prompt in generation.drafting_prompts().values())
     with pytest.raises(UnknownPrompt, match=r"no drafting prompt 'Haiku'; known are NuggetImportance"):
         generation.drafting_prompt("Haiku")
 

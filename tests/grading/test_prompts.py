@@ -265,7 +265,9 @@ def test_the_docs_tell_how_each_prompt_is_read(prompt: Prompt) -> None:
     assert f"\n| `{prompt.rule.value}` | " in DOCS
 
 
-@pytest.mark.parametrize("prompt", generation.drafting_prompts(), ids=lambda prompt: prompt.prompt_class)
+@pytest.mark.parametrize(
+    "prompt", generation.drafting_prompts().values(), ids=lambda prompt: prompt.prompt_class
+)
 def test_the_docs_name_each_drafting_prompt(prompt: generation.DraftPrompt) -> None:
     assert f"\n| `{prompt.prompt_class}` | " in DOCS
 

@@ -128,12 +128,14 @@ def cells_of(bank: Bank):
     return [(item, pooled) for item in items for pooled in item.topic.pool.select_related("passage")]
 
 
-def blind_campaign(bank: Bank, *, by: User, people=()) -> Campaign:
+def blind_campaign(bank: Bank, *, by: User, assignees=()) -> Campaign:
     rater = next(rater for rater in raters(bank) if not rater.verifies)
     choice = CellChoice(
         bank, tuple(bank.collection.topics.all()), frozenset(KINDS), rater, size=HIDDEN, order="random"
     )
-    return open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 2, tuple(people)), by=by, seed=3)
+    return open_campaign(
+        choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 2, tuple(assignees)), by=by, seed=3
+    )
 
 
 def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_it_is) -> dict[str, object]:

@@ -67,11 +67,6 @@ OF_ANSWERS = (nuggetizer.ASSIGNMENTS_DIALECT.name, ragdoll.GRADED.name)
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
-def recognise_bank(path: Path) -> Dialect:
-    """Return the dialect of a file, by its content. Raises `BadFormat` for a file that is no bank."""
-    return _recognised(path, read_records(path))
-
-
 def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
     """Return the lines of a bank of any dialect, which its content tells.
 

@@ -80,10 +80,6 @@ class BankLine:
     foreign: Json | None = field(default=None, compare=False)
     """The line as the file has it, without its items; None: nothing but what is modelled."""
 
-    def in_other_dialect(self) -> BankLine:
-        """Return the line, with nothing but its parts, for the writer of another dialect."""
-        return replace(self, foreign=None, items=[replace(item, foreign=None) for item in self.items])
-
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from grading.errors import BadFormat
 from grading.formats import Content, Format, Sample
 from grading.formats.json_lines import JsonDict, encode_json, json_object
-from grading.formats.reading import lines, read_document, write_lines
+from grading.formats.reading import lines, read_text_file, write_lines
 from grading.formats.responses.citations import (
     LAYOUTS,
     SENTENCE_KEYS,
@@ -305,7 +305,7 @@ def inspect_responses(path: Path) -> Iterator[InspectedLine]:
     Raises `BadFormat` where the file itself cannot be read on, as `lines` does.
     """
     if _is_document(path):
-        whole = _object_of("\n".join(text for _, text in read_document(path, shape=SHAPE).lines))
+        whole = _object_of("\n".join(text for _, text in read_text_file(path, shape=SHAPE).lines))
         if whole is not None and dialect_of(whole) not in (None, ResponseDialect.BIOGEN24):
             problem = "a response that is written on several lines, expected one response a line"
             yield InspectedLine(1, None, (Problem("malformed", problem),))

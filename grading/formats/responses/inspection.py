@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from grading.errors import BadFormat
 from grading.formats.json_lines import JsonDict, in_words, json_object
-from grading.formats.reading import Document, read_document, write_lines
+from grading.formats.reading import TextFile, read_text_file, write_lines
 from grading.formats.responses.citations import (
     SENTENCE_KEYS,
     TOPIC_KEYS,
@@ -187,9 +187,9 @@ def inspect_document(path: Path) -> Iterator[InspectedLine]:
     The `foreign` part of a response is the document with its result as the only one. Raises `BadFormat` for
     what is no JSON object with a list of results.
     """
-    document = read_document(path, shape=SHAPE)
-    text = "\n".join(line for _, line in document.lines)
-    run = _run(document, text)
+    file = read_text_file(path, shape=SHAPE)
+    text = "\n".join(line for _, line in file.lines)
+    run = _run(file, text)
     offsets = _result_offsets(text)
     if not offsets:
         yield InspectedLine(
@@ -247,14 +247,14 @@ def join_answer(sentences: Iterable[Sentence]) -> str:
     return " ".join(_with_brackets(sentence) for sentence in sentences)
 
 
-def _run(document: Document, text: str) -> JsonDict:
+def _run(file: TextFile, text: str) -> JsonDict:
     try:
         run = json_object(text, shape=SHAPE)
     except BadFormat as error:
-        raise document.error(error.problem, error.line or 1) from error
+        raise file.error(error.problem, error.line or 1) from error
     if not isinstance(run.get("results"), list):
         given = in_words(run["results"]) if "results" in run else "missing"
-        raise document.error(f"results is {given}, expected {SHAPE}", 1)
+        raise file.error(f"results is {given}, expected {SHAPE}", 1)
     return run
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.json_lines import JsonDict, in_words, is_json, json_value
-from grading.formats.reading import lines, read_document
+from grading.formats.reading import lines, read_text_file
 from grading.formats.responses.inspection import inspect
 from grading.segmentation import sentences_of
 from grading.types import Response, text_md5
@@ -82,7 +82,7 @@ def json_objects(path: Path, *, shape: str) -> Iterator[tuple[int, JsonDict]]:
     if is_json(first):
         numbered: Iterable[tuple[int, str]] = lines(path)
     else:
-        numbered = [(1, "\n".join(text for _, text in read_document(path, shape=shape).lines))]
+        numbered = [(1, "\n".join(text for _, text in read_text_file(path, shape=shape).lines))]
     for number, text in numbered:
         try:
             value = json_value(text, shape=shape)

@@ -83,7 +83,7 @@ class PersonDocument(serializers.Serializer[Any]):
 
 class CampaignDocument(CampaignSerializer):
     counts = CountsDocument()
-    people = PersonDocument(many=True)
+    by_assessor = PersonDocument(many=True)
     random = serializers.IntegerField(help_text="Pairs drawn at random, on which estimates are based.")
     random_done = serializers.IntegerField()
 
@@ -112,7 +112,7 @@ class NewCampaign(serializers.Serializer[Any]):
     random_percent = serializers.IntegerField(default=20, min_value=0, max_value=100)
     assessors = serializers.IntegerField(default=1, min_value=1, max_value=MOST_ASSESSORS)
     mode = serializers.ChoiceField(choices=Campaign.Mode.choices, default=Campaign.Mode.BLIND)
-    people = serializers.ListField(
+    assignees = serializers.ListField(
         child=serializers.CharField(), default=[], help_text="By user name; none for every assessor."
     )
     seconds = serializers.FloatField(
@@ -132,7 +132,7 @@ class CampaignPreview(serializers.Serializer[new_campaign.PlanPreview]):
     passages = serializers.IntegerField()
     items = serializers.IntegerField()
     ratings = serializers.IntegerField()
-    people = serializers.IntegerField(help_text="Who may rate.")
+    raters = serializers.IntegerField(help_text="Who may rate.")
     seconds = serializers.FloatField(help_text="Per rating.")
     is_measured = serializers.BooleanField(help_text="That is the pace of people who rated here.")
     hours = serializers.FloatField(help_text="Of everybody together.")
@@ -232,7 +232,10 @@ def _form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
 
 def _document(now: CampaignProgress) -> Row:
     campaign = CampaignSerializer(now.row.campaign).data
-    parts = {"counts": CountsDocument(now.row).data, "people": documents(PersonDocument, now.people)}
+    parts = {
+        "counts": CountsDocument(now.row).data,
+        "by_assessor": documents(PersonDocument, now.by_assessor),
+    }
     return {**campaign, **parts, "random": now.random, "random_done": now.random_done}
 
 

@@ -250,7 +250,7 @@ class UnsavedDocument(serializers.Serializer[Any]):
 
 class ImpactDocument(serializers.Serializer[impact.Impact]):
     passages = serializers.IntegerField()
-    known = serializers.IntegerField(help_text="Graded for this wording already.")
+    already_graded = serializers.IntegerField(help_text="Graded for this wording already.")
     to_grade = serializers.IntegerField()
     seconds = serializers.FloatField(allow_null=True, help_text="Null without a measured rate.")
     dollars = serializers.FloatField(allow_null=True, help_text="Null without a price.")

@@ -50,7 +50,7 @@ class EstimateDocument(serializers.Serializer[Any]):
 class RatingRowDocument(serializers.Serializer[Any]):
     rating = serializers.IntegerField()
     cells = serializers.IntegerField()
-    people = EstimateDocument(help_text="The mean rating of people.")
+    human_rating = EstimateDocument(help_text="The mean rating of people.")
     reached = EstimateDocument(help_text="The share that people rate at the threshold or above.")
 
 
@@ -72,7 +72,7 @@ class CalibrationDocument(serializers.Serializer[Any]):
     made = serializers.DateTimeField()
     is_current = serializers.BooleanField()
     items_changed = serializers.IntegerField()
-    sample = serializers.DictField(help_text="Pairs, topics and people, and when they rated.")
+    sample = serializers.DictField(help_text="Pairs, topics and raters, and when they rated.")
     level = serializers.FloatField(help_text="Of all intervals: 0.95.")
     min_grade = serializers.IntegerField()
     kappa = EstimateDocument()

@@ -20,7 +20,7 @@ from rubricweb.api.models import Token
 from rubricweb.api.requests import NAME, PARSERS, RequestProblem, bodies, files_of
 from rubricweb.api.resources import ListResource, Resource, documents, made, require_valid
 from rubricweb.grades.import_grades import NAME_LIMIT
-from rubricweb.imports import actions, contents, one_import, queries, undo
+from rubricweb.imports import actions, contents, queries, undo, views
 from rubricweb.imports.models import Import
 
 WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
@@ -209,7 +209,7 @@ class ImportCheck(OfImport):
     def post(self, request: Request, slug: str, import_id: int) -> Response:
         """Check the files again."""
         batch, fields = self.batch(), self.fields(OptionsDocument)
-        form = one_import.OptionsForm(contents.ImportOptions.of(batch).as_json() | fields)
+        form = views.OptionsForm(contents.ImportOptions.of(batch).as_json() | fields)
         require_valid(form)
         return _accepted(actions.start_check(batch, form.options()))
 

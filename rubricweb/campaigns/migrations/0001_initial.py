@@ -128,7 +128,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "people",
+                    "assignees",
                     models.ManyToManyField(blank=True, related_name="campaigns", to=settings.AUTH_USER_MODEL),
                 ),
             ],

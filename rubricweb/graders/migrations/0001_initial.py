@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("items", models.JSONField()),
-                ("found", models.JSONField()),
+                ("result", models.JSONField()),
                 ("at", models.DateTimeField(auto_now_add=True)),
                 (
                     "bank",

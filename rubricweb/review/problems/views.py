@@ -19,7 +19,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import actions, selectors
 from rubricweb.banks.access import bank_topic_for_editor, item_for_editor
-from rubricweb.banks.changes import BankError, Conflict
+from rubricweb.banks.changes import BankError, EditConflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import (
     Context,
@@ -238,7 +238,7 @@ class Solution:
         mine, before = form.cleaned_data["text"], item.revision.text
         try:
             actions.revise_item(item, text=mine, seen=form.cleaned_data["seen"], by=self.request.user)
-        except Conflict as conflict:
+        except EditConflict as conflict:
             both = {
                 "item_form": wording_form(conflict.item, text=mine),
                 "mine": mine,
@@ -264,7 +264,7 @@ class Solution:
             return UNSEEN
         try:
             change(item, seen=form.cleaned_data["seen"], by=self.request.user)
-        except Conflict as conflict:
+        except EditConflict as conflict:
             changed = {
                 "refusal": conflict,
                 "changed": selectors.last_change(conflict.item),
@@ -287,7 +287,7 @@ class Solution:
         try:
             actions.merge_items(keep, duplicate, seen=form.cleaned_data["seen"], by=self.request.user)
         except BankError as refusal:
-            return Refusal({"refusal": refusal}, 409 if isinstance(refusal, Conflict) else 422)
+            return Refusal({"refusal": refusal}, 409 if isinstance(refusal, EditConflict) else 422)
         self.offer_undo("Merged: the second is retired.", deed="restore", seen=duplicate.version)
         return None
 
@@ -313,7 +313,7 @@ class Solution:
                 raise BankError("That item has been retired. Write a new one, or choose another.")
             before = rewords.revision.text
             actions.revise_item(rewords, seen=cleaned["seen"] or 0, **change)
-        except Conflict as conflict:
+        except EditConflict as conflict:
             return self._reworded_meanwhile(self.subject, conflict.item, cleaned["text"])
         except BankError as refusal:
             form.add_error("text", str(refusal))

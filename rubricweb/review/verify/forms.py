@@ -118,7 +118,7 @@ class VerdictForm(CellForm):
     topic = forms.IntegerField(min_value=1)
     passage = forms.IntegerField(min_value=1)
     item = forms.IntegerField(min_value=1)
-    shown = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
+    shown_rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
     """The grader's rating that the page showed."""
     answer = forms.CharField(required=False)
     """A digest of the answer that the page showed, where its verdict is checked."""
@@ -131,7 +131,7 @@ class VerdictForm(CellForm):
         if not cleaned.get("verdict") and cleaned.get("rating") is None:
             raise forms.ValidationError("Say right or wrong.")
         if cleaned.get("rating") is not None:
-            is_same = cleaned["rating"] == cleaned.get("shown")
+            is_same = cleaned["rating"] == cleaned.get("shown_rating")
             cleaned["verdict"] = HumanGrade.Verdict.RIGHT if is_same else HumanGrade.Verdict.WRONG
         return cleaned
 
@@ -145,7 +145,7 @@ class VerdictForm(CellForm):
 class UndoVerdictForm(forms.Form):
     """The verdict to withdraw; `uid` makes sending it twice harmless."""
 
-    said = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)
+    rating_event = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)
     """A verdict on a rating."""
     verdict = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)
     """A verdict on an answer."""

@@ -70,7 +70,7 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     form = UndoVerdictForm(request.POST)
     if not form.is_valid():
         raise Http404("No such verdict.")
-    verdict, rating_event, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
+    verdict, rating_event, uid = (form.cleaned_data[name] for name in ("verdict", "rating_event", "uid"))
     event: AnswerVerdict | HumanGrade
     try:
         if verdict:
@@ -129,7 +129,7 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
             grade = graded.select_related("config").first()
             if (
                 grade is None
-                or grade.rating != cleaned["shown"]
+                or grade.rating != cleaned["shown_rating"]
                 or answer_digest(grade.answer) != cleaned["answer"]
             ):
                 raise RatedAnew(None if grade is None else grade.rating)
@@ -138,7 +138,7 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
             judge_answer = verification.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
             return Saving(None, judge_answer)
         now = displayed_rating(item, passage, rater, human_matrices.RatingSource.GRADER)
-        if now is None or now.rating != cleaned["shown"]:
+        if now is None or now.rating != cleaned["shown_rating"]:
             raise RatedAnew(now.rating if now else None)
         verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}
         event = human_ratings.record_verdict(
@@ -224,7 +224,7 @@ def _report(request: HtmxRequest, bank: Bank, saving: Saving) -> None:
         return
     undo_at = reverse("review:verify-undo", args=[bank.collection.slug, bank.pk])
     kept = _without_cell(request).urlencode()
-    field = "verdict" if isinstance(event, AnswerVerdict) else "said"
+    field = "verdict" if isinstance(event, AnswerVerdict) else "rating_event"
     offer_undo(request, "Saved.", f"{undo_at}?{kept}", **{field: event.pk})
 
 

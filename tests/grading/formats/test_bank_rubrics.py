@@ -8,7 +8,7 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats import registry
-from grading.formats.banks import BY_NAME, documents, losses, read_bank, recognise_bank, warnings
+from grading.formats.banks import BY_NAME, documents, losses, read_bank, warnings
 from tests.grading.formats.test_bank_dialects import FOLDER, as_other, lines, listed
 from tests.grading.formats.test_broken_banks import mutated
 
@@ -214,7 +214,7 @@ def test_broken_rubrics(value, phrase, tmp_path):
 )
 def test_a_refused_file_is_told_the_nearest_dialect_and_what_it_lacks(value, phrase, tmp_path):
     path = written(tmp_path, value)
-    for read in (recognise_bank, registry.recognise):
+    for read in (read_bank, registry.recognise):
         with pytest.raises(BadFormat) as caught:
             read(path)
         assert phrase in caught.value.problem

@@ -21,7 +21,7 @@ from grading.formats.banks import (
 from grading.formats.banks.records import MAX_DEPTH
 from grading.types import item_id
 from tests.grading.formats.mutations import mutations
-from tests.grading.formats.test_bank_dialects import FILES, FOLDER
+from tests.grading.formats.test_bank_dialects import FILES, FOLDER, without_foreign
 
 
 def question(**changes):
@@ -211,7 +211,7 @@ def test_mutated_files_are_read_or_refused_with_a_place(name, tmp_path):
 
 def _write_in_another(read, dialect):
     """With other words and no answers, as after edits."""
-    moved = [line.in_other_dialect() for line in read]
+    moved = [without_foreign(line) for line in read]
     edited = [replace(line, items=[_edited(item, line) for item in line.items]) for line in moved]
     for lines in (moved, edited):
         if dialect.name not in OF_ANSWERS and not refusals(lines, dialect):

@@ -170,7 +170,7 @@ def test_a_file_is_as_long_as_its_limit_after_decompression(tmp_path):
 @pytest.mark.parametrize("read", [read_topics, read_official, lambda path: list(read_run(path))])
 @pytest.mark.parametrize("row", [b"\n", b"x"])
 def test_a_small_gzip_of_a_huge_text_is_refused_before_it_is_held(tmp_path, monkeypatch, read, row):
-    monkeypatch.setattr(reading, "MAX_DOCUMENT_BYTES", 20_000)
+    monkeypatch.setattr(reading, "MAX_TEXT_BYTES", 20_000)
     monkeypatch.setattr(trec, "MAX_HELD_BYTES", 20_000)
     path = write(tmp_path / "bomb.gz", gzip.compress(row * 20_000_000, compresslevel=1))
     tracemalloc.start()

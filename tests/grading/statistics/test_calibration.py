@@ -29,7 +29,7 @@ def test_agreement_is_as_it_is_defined():
     assert found.bias.value == pytest.approx((cells.grader - cells.human).mean())
     assert [row.rating for row in found.by_rating] == [0, 1, 2, 3, 4, 5]
     four = cells.human[cells.grader == 4]
-    assert found.by_rating[4].people.value == pytest.approx(four.mean())
+    assert found.by_rating[4].human_rating.value == pytest.approx(four.mean())
     assert found.by_rating[4].reached.value == (four >= 4).mean()
 
 

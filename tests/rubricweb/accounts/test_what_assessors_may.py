@@ -64,7 +64,7 @@ def test_assessors_edit_unless_the_collection_says_no(bank, assessor, viewer, ou
 
 
 def test_nobody_edits_what_they_are_to_rate_blind(bank, assessor, owner, client_of):
-    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    campaign = blind_campaign(bank, by=owner, assignees=[assessor])
     item = campaign.cells.first().item
     answer = edit(client_of(assessor), item)
     assert answer.status_code == 403

@@ -28,14 +28,14 @@ def graded(bank):
 def new(graded) -> dict[str, object]:
     topics = [graded.collection.topics.first().query_id]
     chosen = {"name": "First", "bank": graded.pk, "grader": lexical_config().pk, "order": "random"}
-    return {**chosen, "topics": topics, "people": ["assessor"], "assessors": 2}
+    return {**chosen, "topics": topics, "assignees": ["assessor"], "assessors": 2}
 
 
 def test_a_campaign_is_planned_without_being_opened(new, assessor, owner, script_of):
     plan = script_of(owner).post(f"{CAMPAIGNS}plan/", {**new, "seconds": 30}, format="json")
     assert plan.status_code == 200
     document = plan.json()
-    assert (document["cells"], document["ratings"], document["people"]) == (6, 12, 1)
+    assert (document["cells"], document["ratings"], document["raters"]) == (6, 12, 1)
     assert (document["hours"], document["is_measured"]) == (pytest.approx(12 * 30 / 3600), False)
     assert not Campaign.objects.exists()
 
@@ -45,7 +45,7 @@ def test_it_is_opened_watched_closed_and_reopened(new, assessor, owner, viewer, 
     made = script.post(CAMPAIGNS, new, format="json")
     assert (made.status_code, made.json()["counts"]["total"]) == (201, 12)
     campaign = Campaign.objects.get()
-    assert [person.username for person in campaign.people.all()] == ["assessor"]
+    assert [person.username for person in campaign.assignees.all()] == ["assessor"]
     at = made["Location"]
     assert script.get(at).json()["random"] == 6
     (row,) = script_of(viewer).get(CAMPAIGNS).json()["items"]
@@ -60,7 +60,7 @@ def test_it_is_opened_watched_closed_and_reopened(new, assessor, owner, viewer, 
     ("wrong", "status", "field"),
     [
         ({"topics": ["nowhere"]}, 400, "topics"),
-        ({"people": ["nobody"]}, 400, "people"),
+        ({"assignees": ["nobody"]}, 400, "assignees"),
         ({"grader": 1}, 400, "grader"),
         ({"kinds": ["nugget"]}, 422, ""),
         ({"assessors": 0}, 400, "assessors"),

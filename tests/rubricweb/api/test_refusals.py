@@ -59,7 +59,7 @@ def known(collection, owner, assessor, settings, tmp_path, monkeypatch) -> dict[
     monkeypatch.setattr(Rate, "rate", None)
     second = MembershipFactory(collection=collection, role=Role.ASSESSOR).user
     bank = world(collection, owner, second)
-    return parameters(bank, assessor, blind_campaign(bank, by=owner, people=[assessor]))
+    return parameters(bank, assessor, blind_campaign(bank, by=owner, assignees=[assessor]))
 
 
 def script(text: str) -> APIClient:

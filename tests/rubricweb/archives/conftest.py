@@ -52,7 +52,7 @@ def data_dir(settings, tmp_path) -> Path:
 def bank(collection: Collection, owner: User, assessor: User, viewer: User) -> Bank:
     """The bank of the collection "autumn"."""
     bank = worlds.world(collection, owner, assessor)
-    campaign = worlds.blind_campaign(bank, by=owner, people=[viewer])
+    campaign = worlds.blind_campaign(bank, by=owner, assignees=[viewer])
     worlds.parameters(bank, viewer, campaign)
     staging.stage_text(Import.objects.get(), "t1\twhy do leaves turn red")
     search = collection.duplicate_searches.create(passages=6, groups=1, state="done")

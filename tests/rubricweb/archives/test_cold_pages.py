@@ -34,7 +34,7 @@ def viewer(collection) -> User:
 @pytest.fixture
 def cold(collection, owner, assessor, viewer, monkeypatch) -> Bank:
     bank = world(collection, owner, assessor)
-    parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
+    parameters(bank, viewer, blind_campaign(bank, by=owner, assignees=[viewer]))
     monkeypatch.setattr(actions, "why_not", lambda collection: "")  # the world has work under way
     actions.cool(collection, by=None)
     collection.refresh_from_db()

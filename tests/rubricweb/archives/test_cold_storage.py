@@ -128,7 +128,7 @@ def test_every_page_is_a_board_or_says_how_to_get_the_grades_back(
     own: Bank, client: Client, owner: User, monkeypatch
 ):
     viewer = MembershipFactory(collection=own.collection, user=UserFactory(), role=Role.VIEWER).user
-    known = parameters(own, viewer, blind_campaign(own, by=owner, people=[viewer]))
+    known = parameters(own, viewer, blind_campaign(own, by=owner, assignees=[viewer]))
     of_collection = [route for route in readable_routes() if {"slug", "bank_id"} & set(route.parameters)]
     before = {route: client.get(route.address(known)) for route in of_collection}
     hot = {route: response for route, response in before.items() if response.status_code == 200}

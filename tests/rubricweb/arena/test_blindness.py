@@ -67,7 +67,7 @@ def signs_of(battle: Battle) -> dict[str, list[str]]:
         ]
     ).exclude(doc_id="d1")
     return {
-        "names": [*TAGS, *(run_pseudonym(battle.collection, run.run_tag) for run in runs)],
+        "names": [*TAGS, *(run_pseudonym(battle.collection.name_salt, run.run_tag) for run in runs)],
         "keys of runs": [rf"runs?[/=_-]{run.pk}\b" for run in runs] + [rf'value="{run.pk}"' for run in runs],
         "ids of their passages": [row.doc_id for row in own],
         "digests": [battle.left_digest, battle.right_digest],
@@ -87,7 +87,7 @@ def test_names_cannot_be_recovered_before_the_vote(shows_tags, collection, battl
         for sign in signs:
             assert not re.search(sign, said), (kind, sign)
     actions.vote(battle, ballot("left"), by=assessor, seen=0)
-    names = TAGS if shows_tags else [run_pseudonym(collection, tag) for tag in TAGS]
+    names = TAGS if shows_tags else [run_pseudonym(collection.name_salt, tag) for tag in TAGS]
     said = told()
     assert sum(name in said for name in names) == 2, "the test sees names where they are shown"
 

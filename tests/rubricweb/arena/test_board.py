@@ -128,7 +128,7 @@ def test_a_tie_of_people_contradicts_nobody(bank, topics, runs, voters):
 
 
 def test_grades_that_a_reader_must_not_see_yet_are_missing(owner, assessor, bank, topics, runs):
-    blind_campaign(bank, by=owner, people=[assessor])
+    blind_campaign(bank, by=owner, assignees=[assessor])
     place = (runs[0].pk, topics[0].pk)
     with reading_as(Reader(SimpleNamespace(user=assessor))):
         hidden = coverages(bank, raters(bank)[0], 4, [place])[place]

@@ -313,7 +313,7 @@ def test_a_run_is_a_retriever_for_topics_and_has_its_pseudonym_for_who_no_longer
     for place in places:
         seen = client.get(place).content.decode()
         assert "secretalpha" not in seen
-        assert run_pseudonym(collection, "secretalpha") in seen
+        assert run_pseudonym(collection.name_salt, "secretalpha") in seen
 
 
 @pytest.mark.parametrize(

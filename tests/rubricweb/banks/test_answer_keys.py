@@ -4,7 +4,7 @@ import pytest
 
 from grading.types import ItemKind
 from rubricweb.banks import actions
-from rubricweb.banks.changes import Conflict, NoAnswerKey, UnfitAnswerKey
+from rubricweb.banks.changes import EditConflict, NoAnswerKey, UnfitAnswerKey
 from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core.models import AuditEntry
 from tests.factories import BankFactory, ItemFactory, TopicFactory
@@ -97,7 +97,7 @@ def test_the_same_list_changes_nothing(item, developer):
 
 def test_the_second_of_two_writers_gets_a_conflict(item, owner, developer):
     actions.set_answer_keys(Item.objects.get(pk=item.pk), texts=["anthocyanin"], seen=1, by=owner)
-    with pytest.raises(Conflict):
+    with pytest.raises(EditConflict):
         actions.set_answer_keys(Item.objects.get(pk=item.pk), texts=["carotene"], seen=1, by=developer)
     assert keys() == ["anthocyanin"]
 
@@ -109,7 +109,7 @@ def test_whoever_asks_the_same_words_sees_the_change_in_the_history(item, develo
     actions.set_answer_keys(item, texts=["anthocyanin"], seen=1, by=developer)
     twin.refresh_from_db()
     assert (twin.version, twin.changes.get().verb) == (2, "keyed")
-    with pytest.raises(Conflict):
+    with pytest.raises(EditConflict):
         actions.set_answer_keys(twin, texts=["carotene"], seen=1, by=developer)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from grading.types import ItemKind, item_id
 from rubricweb.banks import actions, selectors
-from rubricweb.banks.changes import Conflict, DuplicateItem, WrongText
+from rubricweb.banks.changes import DuplicateItem, EditConflict, WrongText
 from rubricweb.banks.models import Item
 from rubricweb.core.models import AuditEntry
 from tests.factories import ItemFactory, ItemRevisionFactory
@@ -45,7 +45,7 @@ def test_a_twin_that_comes_between_the_check_and_the_write_is_refused_too(bank, 
 def test_the_second_of_two_writers_gets_a_conflict_and_the_first_is_kept(bank, topic, developer, owner):
     item = ask(bank, topic, WORDS, by=owner)
     actions.revise_item(Item.objects.get(pk=item.pk), text="Why red?", seen=1, by=owner)
-    with pytest.raises(Conflict) as conflict:
+    with pytest.raises(EditConflict) as conflict:
         actions.revise_item(Item.objects.get(pk=item.pk), text="Why not green?", seen=1, by=developer)
     assert conflict.value.item.revision.text == "Why red?"
     assert [change.revision.text for change in selectors.history(item)] == ["Why red?", WORDS]

@@ -5,7 +5,7 @@ import pytest
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.actions import quoted
-from rubricweb.banks.changes import Conflict, DuplicateItem, UnfitMerge, UnfitSpan
+from rubricweb.banks.changes import DuplicateItem, EditConflict, UnfitMerge, UnfitSpan
 from rubricweb.banks.models import ItemSource
 from tests.factories import ItemFactory, PassageFactory, TopicFactory
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_merged(twins, bank, topic, developer):
         with pytest.raises(UnfitMerge):
             actions.merge_items(item, other, seen=1, by=developer)
     actions.weigh_item(duplicate, importance=Importance.OKAY, seen=1, by=developer)
-    with pytest.raises(Conflict):
+    with pytest.raises(EditConflict):
         actions.merge_items(keep, duplicate, seen=1, by=developer)
     actions.retire_item(keep, seen=1, by=developer)
     with pytest.raises(UnfitMerge):

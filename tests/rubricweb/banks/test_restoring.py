@@ -5,7 +5,7 @@ import pytest
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.actions import ItemWeight, settle_items
-from rubricweb.banks.changes import BankMoved, Conflict
+from rubricweb.banks.changes import BankMoved, EditConflict
 from rubricweb.banks.models import Item
 from rubricweb.banks.versions import (
     bank_stamp,
@@ -143,7 +143,7 @@ def test_a_conflict_in_the_middle_leaves_nothing_half_done(bank, first, version,
 
     def overtaken(item, **more):
         if item.weight < 0:
-            raise Conflict(item, item.version)
+            raise EditConflict(item, item.version)
         return weigh(item, **more)
 
     monkeypatch.setattr(actions, "weigh_item", overtaken)
@@ -170,6 +170,6 @@ def test_what_was_tried_is_saved_together(bank, first, developer):
     one, two, three = items_of(bank, first)
     assert (one.weight, two.is_retired, three.version) == (0.3, True, 1)
     weights = {one.pk: ItemWeight(2, False, 1.0), three.pk: ItemWeight(9, True, 2.0)}
-    with pytest.raises(Conflict):
+    with pytest.raises(EditConflict):
         settle_items(bank, first, weights=weights, by=developer)
     assert not items_of(bank, first)[0].is_retired

@@ -17,7 +17,7 @@ from django.urls import reverse
 from grading.types import ItemKind, text_md5
 from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions
-from rubricweb.banks.changes import Conflict, StaysSecret, hide_item, show_item
+from rubricweb.banks.changes import EditConflict, StaysSecret, hide_item, show_item
 from rubricweb.banks.models import Item, ItemChange
 from rubricweb.banks.selectors import banks_with_texts
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
@@ -115,7 +115,7 @@ def test_an_item_stays_secret_while_a_secret_one_had_its_words(bank):
 
 def test_somebody_elses_change_is_a_conflict(bank):
     item = bank.items.first()
-    with pytest.raises(Conflict):
+    with pytest.raises(EditConflict):
         hide_item(item, seen=7, by=None)
     assert is_secret(item) == [False]
 
@@ -151,7 +151,7 @@ def test_a_restored_version_brings_secret_items_back_as_they_are(bank, developer
 
 
 def test_campaigns_take_no_secret_cells_and_hand_none_out(bank, owner, assessor):
-    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    campaign = blind_campaign(bank, by=owner, assignees=[assessor])
     item = campaign.cells.order_by("order").first().item
     hide(item)
     turns = take(campaign, assessor, count=30)
@@ -171,7 +171,7 @@ class World:
             user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
         )
         self.bank = world(collection, owner, second.user)
-        self.campaign = blind_campaign(self.bank, by=owner, people=[owner])
+        self.campaign = blind_campaign(self.bank, by=owner, assignees=[owner])
         self.known = parameters(self.bank, owner, self.campaign)
         self.item = Item.objects.get(pk=self.known["item_id"])
         self._plant(owner)

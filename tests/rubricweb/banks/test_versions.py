@@ -4,7 +4,7 @@ import pytest
 
 from grading.types import Importance
 from rubricweb.banks import actions
-from rubricweb.banks.changes import Conflict, UnfitVersion, UnfitWeight
+from rubricweb.banks.changes import EditConflict, UnfitVersion, UnfitWeight
 from rubricweb.banks.versions import name_version
 from tests.factories import gradable
 
@@ -52,7 +52,7 @@ def test_a_weight_is_remembered_in_the_history(bank, developer):
 def test_two_weights_at_once_are_a_conflict(bank, developer):
     item = bank.items.first()
     actions.weigh_item(item, importance=Importance.OKAY, seen=1, by=developer)
-    with pytest.raises(Conflict):
+    with pytest.raises(EditConflict):
         actions.weigh_item(item, importance=Importance.AVOID, seen=1, by=developer)
     item.refresh_from_db()
     assert item.importance == Importance.OKAY

@@ -53,8 +53,10 @@ def choice_of(bank, *, passage_order: str = "cell", order: str = "random", **opt
 def campaign_of(bank, owner):
     """`campaign_of(mode="blind", assessors=2, size=4)`: a campaign over the bank."""
 
-    def made(*, mode: str = "assisted", assessors: int = 1, people=(), seed: int = 7, **options) -> Campaign:
-        plan = CampaignPlan(f"campaign {uuid4().hex[:6]}", Campaign.Mode(mode), assessors, tuple(people))
+    def made(
+        *, mode: str = "assisted", assessors: int = 1, assignees=(), seed: int = 7, **options
+    ) -> Campaign:
+        plan = CampaignPlan(f"campaign {uuid4().hex[:6]}", Campaign.Mode(mode), assessors, tuple(assignees))
         return open_campaign(choice_of(bank, **options), plan, by=owner, seed=seed)
 
     return made

@@ -20,7 +20,7 @@ def test_it_asks_for_the_cells_and_people_that_were_named(arguments, bank, secon
     options = (
         "--topic",
         topic,
-        "--person",
+        "--assignee",
         "second",
         "--assessors",
         "1",
@@ -35,7 +35,7 @@ def test_it_asks_for_the_cells_and_people_that_were_named(arguments, bank, secon
     campaign = Campaign.objects.get()
     assert (campaign.name, campaign.mode) == ("second look", Campaign.Mode.ASSISTED)
     assert campaign.cells.count() == 6
-    assert list(campaign.people.all()) == [second]
+    assert list(campaign.assignees.all()) == [second]
     assert client_of(owner).get(said.out.strip().removeprefix("http://x")).status_code == 200
 
 
@@ -50,7 +50,7 @@ def test_a_dry_run_opens_nothing(arguments, capsys):
     [
         (("--bank", "other"), "has no rubric other; its rubrics are"),
         (("--topic", "nowhere"), "--topic: Not in the collection: nowhere"),
-        (("--person", "nobody"), "--person: Not in the collection: nobody"),
+        (("--assignee", "nobody"), "--assignee: Not in the collection: nobody"),
         (("--grader", "999999"), "--grader: Select a valid choice"),
         (("--min-grade", "9"), "--min-grade: Ensure"),
         (("--kind", "nugget"), "No pair matches"),

@@ -143,7 +143,7 @@ def test_what_a_change_would_do_is_told_before(bank, developer, client_for):
         cost = rubric.impact("autumn", bank.pk, topic=topic, kind="question", text="Which stay green?")
         said = rubric.comparison("autumn", first="alpha", second="beta", min_grade=2)
     assert (told["min_grade"], told["swapped_pairs"]) == (2, 0)
-    assert (cost["passages"], cost["known"], cost["to_grade"]) == (3, 0, 3)
+    assert (cost["passages"], cost["already_graded"], cost["to_grade"]) == (3, 0, 3)
     assert "alpha" in said["sentence"]
 
 

@@ -73,7 +73,7 @@ def test_a_reader_may_follow_every_link_where_there_is_all(
 ):
     """A collection with rows of every kind: jobs of models, votes, drafts, flags, releases."""
     bank = world(collection, owner, developer)
-    parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
+    parameters(bank, viewer, blind_campaign(bank, by=owner, assignees=[viewer]))
     Submission.objects.update(is_kept=False)
     Run.objects.filter(pk=Battle.objects.get(question=None).left_id).update(state=Run.State.WITHDRAWN)
     collection.stamp += 1

@@ -15,7 +15,7 @@ from django.db.models import CharField, TextField
 
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Response
-from rubricweb.imports.upload import FilesForm
+from rubricweb.imports.views import FilesForm
 from tests.factories import MembershipFactory, UserFactory
 from tests.rubricweb import two_worlds
 from tests.rubricweb.routes import readable_routes

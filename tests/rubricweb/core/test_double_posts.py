@@ -163,7 +163,7 @@ def known(collection, owner, assessor, settings, tmp_path) -> dict[str, object]:
         user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
     ).user
     bank = world(collection, owner, second)
-    campaign = blind_campaign(bank, by=owner, people=(assessor, second))  # the owner may see all grades
+    campaign = blind_campaign(bank, by=owner, assignees=(assessor, second))  # the owner may see all grades
     return parameters(bank, assessor, campaign)
 
 

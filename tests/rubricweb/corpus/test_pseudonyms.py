@@ -41,7 +41,9 @@ def test_viewers_read_no_more_than_assessors(collection, viewer, assessor, devel
 def test_another_collection_has_other_pseudonyms(collection, assessor):
     from rubricweb.corpus.pseudonyms import run_pseudonym
 
-    assert run_pseudonym(collection, "alpha") != run_pseudonym(CollectionFactory(), "alpha")
+    assert run_pseudonym(collection.name_salt, "alpha") != run_pseudonym(
+        CollectionFactory().name_salt, "alpha"
+    )
 
 
 def test_no_page_names_a_run(collection, assessor, client_of):

@@ -73,7 +73,7 @@ def asked_before(bank, topic, text):
 
 def test_a_new_question_is_graded_on_the_whole_pool(bank, topic, items):
     preview = impact.impact_of(draft(bank, topic))
-    assert (preview.passages, preview.known, preview.to_grade, preview.runs) == (4, 0, 4, 3)
+    assert (preview.passages, preview.already_graded, preview.to_grade, preview.runs) == (4, 0, 4, 3)
     assert preview.seconds is None
     assert not preview.is_twin
     # 2/3 against 0 now; with the new question at most 3/3 and 1/3: only the two at 0 can part.
@@ -86,7 +86,7 @@ def test_words_that_were_asked_before_keep_their_grades(bank, topic, items, pass
     grade(lexical_config(), old, passages[1], None, "failed")
     grade(lexical_config(), old, passages[3], 5)
     preview = impact.impact_of(draft(bank, topic, text=f" {NEW}\n"))
-    assert (preview.known, preview.to_grade) == (3, 1)
+    assert (preview.already_graded, preview.to_grade) == (3, 1)
     # apart covers it for sure: 2/3, 1/3 and 0 or 1/3; the tie at rank 2 may break, only behind can fall.
     assert preview.could_move == ("behind",)
 
@@ -125,7 +125,7 @@ def test_a_topic_that_asks_nothing_yet_starts_to_count(bank, topic, items, colle
 
 def test_a_collection_without_runs_or_pool(bank, collection):
     preview = impact.impact_of(draft(bank, TopicFactory(collection=collection)))
-    assert (preview.passages, preview.known, preview.runs, preview.could_move) == (0, 0, 0, ())
+    assert (preview.passages, preview.already_graded, preview.runs, preview.could_move) == (0, 0, 0, ())
 
 
 def random_board(collection, bank, seed):

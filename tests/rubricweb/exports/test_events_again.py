@@ -327,7 +327,7 @@ def test_imported_ratings_stay_hidden_from_whom_rates_blind(both, files, viewer,
     """Imported ratings of cells that somebody still has to rate blind."""
     spring = both["spring"]
     MembershipFactory(user=viewer, collection=spring, role="assessor")
-    blind_campaign(spring.banks.get(), by=spring.memberships.get(role="organizer").user, people=[viewer])
+    blind_campaign(spring.banks.get(), by=spring.memberships.get(role="organizer").user, assignees=[viewer])
     files.load("spring", "ratings", files.download("autumn", "ratings"))
     rows = HumanGrade.objects.filter(topic__collection=spring)
     with reading_as(Reader(SimpleNamespace(user=viewer))):

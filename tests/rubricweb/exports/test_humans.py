@@ -78,7 +78,7 @@ def test_the_same_as_tsv(campaign, client_of, owner):
 def test_the_page_and_the_file_say_how_many_ratings_are_hidden(campaign, campaign_of, client_of, owner):
     """From an organizer who rates the same cells blind herself: all but the one that she has rated."""
     rate_cell(campaign.cells.get(order=2).human_cell, rating=2, by=owner, seen=0)
-    campaign_of(mode="blind", people=(owner,))
+    campaign_of(mode="blind", assignees=(owner,))
     client = client_of(owner)
     response = client.get(reverse("exports:human-grades", args=["autumn"]))
     assert len(b"".join(response.streaming_content).splitlines()) == 1

@@ -74,7 +74,7 @@ PLACE = {"exports:support": "file", "exports:listing": "listing"}
 def values(collection, owner, assessor, viewer):
     """A value for every parameter of every route, of a collection that has something of everything."""
     bank = world(collection, owner, assessor)
-    values = parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
+    values = parameters(bank, viewer, blind_campaign(bank, by=owner, assignees=[viewer]))
     answer = Response.objects.filter(run__collection=collection).first()
     sentence = answer.sentences[0]
     cited = {"topic": answer.topic, "sentence_md5": text_md5(sentence["text"]), "label": 2}

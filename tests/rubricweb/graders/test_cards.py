@@ -110,13 +110,13 @@ def test_card_page_says_how_many_groups_were_compared_and_by_which_rule(
     high = sample.cells.grader > sample.cells.human
     monkeypatch.setattr(calibration_cards, "by_length", lambda _: {"short": high, "long": ~high})
     monkeypatch.setattr(calibration_cards, "by_family", lambda *_: {})
-    found = calibration_cards.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
-    CalibrationCard.objects.filter(pk=card.pk).update(found=found)
+    result = calibration_cards.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
+    CalibrationCard.objects.filter(pk=card.pk).update(result=result)
 
     page = text(client_of(viewer).get(sure_at(card)))
     assert note in page
     assert ("clearly higher" in page, "clearly lower" in page) == (topics == 8,) * 2
-    assert json.loads(client_of(viewer).get(f"{PAGE}{card.pk}/file/").content)["groups"] == found["groups"]
+    assert json.loads(client_of(viewer).get(f"{PAGE}{card.pk}/file/").content)["groups"] == result["groups"]
 
 
 def made_up_sample(topics, *, more):
@@ -154,7 +154,7 @@ def test_the_file_leaves_runs_out_where_their_names_are_hidden(card, rated, view
 def test_the_badge_says_whether_it_is_current(card, rated, viewer, developer, client_of):
     badge = client_of(viewer).get(f"{PAGE}{card.pk}/badge/")
     assert badge["Content-Type"] == "image/svg+xml"
-    assert f"kappa {card.found['kappa']['value']:.2f}" in badge.content.decode()
+    assert f"kappa {card.result['kappa']['value']:.2f}" in badge.content.decode()
     banks.retire_item(rated.made.items["t1"][0], seen=rated.made.items["t1"][0].version, by=developer)
     assert "\n      stale\n" in client_of(viewer).get(f"{PAGE}{card.pk}/badge/").content.decode()
 

@@ -147,7 +147,7 @@ def build(collection, owner, assessor, second):
 
     def built(rated: Rated) -> tuple[Campaign, dict[str, object]]:
         bank = world(collection, owner, second, rated)
-        campaign = blind_campaign(bank, by=owner, people=[assessor, second])
+        campaign = blind_campaign(bank, by=owner, assignees=[assessor, second])
         verifier = verify_answers(bank, [second, owner], rated)
         for turn in take(campaign, second, count=HIDDEN):
             place = (turn.cell.revision_id, turn.cell.passage_id)
@@ -243,7 +243,7 @@ def test_what_hides_says_how_much(role, build, collection, client_of):
         ).user
         for name in ("colleague1", "colleague2")
     )
-    campaign.people.add(rating)
+    campaign.assignees.add(rating)
     hidden = sum(len(cells.ratings) for cells in hidden_from(rating, collection.pk).values())
     own = re.compile(rf"colleague\d|\b({rating.pk}|{seeing.pk})\b")
     browsers = [client_of(rating), client_of(seeing)]

@@ -48,7 +48,7 @@ def known(collection, owner, participant) -> dict[str, object]:
         run.run_tag, run.team = name, team
         run.save()
         call.submissions.create(run=run, run_tag=name, team=team, **sent)
-    values = parameters(bank, owner, blind_campaign(bank, by=owner, people=[owner]))
+    values = parameters(bank, owner, blind_campaign(bank, by=owner, assignees=[owner]))
     theirs = call.submissions.get(run_tag="oddlynamed")
     return values | {"call_id": call.pk, "submission_id": theirs.pk, "run_id": theirs.run_id}
 

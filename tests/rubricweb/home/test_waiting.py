@@ -36,7 +36,7 @@ def steps(collection):
 
 
 def test_cells_wait_for_those_who_may_rate_them(bank, collection, owner, assessor, viewer, client_of):
-    blind_campaign(bank, by=owner, people=[assessor])
+    blind_campaign(bank, by=owner, assignees=[assessor])
     response = client_of(assessor).get("/")
     assert tasks(response) == {"pairs to rate in": HIDDEN}
     assert response.context["work"].first.task.count == HIDDEN
@@ -102,7 +102,7 @@ def test_the_checklist_names_what_is_left(autumn, assessor, client_of):
 
 
 def test_an_open_campaign_keeps_the_release_waiting(bank, collection, owner, assessor):
-    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    campaign = blind_campaign(bank, by=owner, assignees=[assessor])
     cells = f"{HIDDEN} pairs are left out until their campaigns are closed"
 
     def campaigns() -> str:

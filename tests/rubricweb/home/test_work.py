@@ -67,7 +67,7 @@ def test_work_links_nothing_that_a_role_may_not_open(assessor, developer, viewer
 
 
 def test_work_begins_with_the_passages_to_rate(collection, owner, assessor, developer, client_of):
-    campaign = blind_campaign(world(collection, owner, second=assessor), by=owner, people=[developer])
+    campaign = blind_campaign(world(collection, owner, second=assessor), by=owner, assignees=[developer])
     client = client_of(developer)
     first = work(client).first
     assert (first.task.count, first.done, first.total) == (HIDDEN, 0, HIDDEN)
@@ -84,7 +84,7 @@ def test_work_begins_with_the_passages_to_rate(collection, owner, assessor, deve
 
 
 def test_a_pace_below_the_floor_counts_as_the_floor(collection, owner, assessor, developer, client_of):
-    campaign = blind_campaign(world(collection, owner, second=assessor), by=owner, people=[developer])
+    campaign = blind_campaign(world(collection, owner, second=assessor), by=owner, assignees=[developer])
     for turn in take(campaign, developer, count=3):
         rate(turn.cell, rating=3, by=developer, seen=0, uid=uuid4())
     first = work(client_of(developer)).first
@@ -116,7 +116,7 @@ def test_a_blind_rater_is_offered_no_hidden_grade_to_verify(bank, owner, develop
     for pooled in item.topic.pool.all():
         grade(config, item, pooled.passage, 4)
     assert counts(client_of(developer))[WaitingKind.VERIFY] == item.topic.pool.count() == 2
-    blind_campaign(bank, by=owner, people=[developer])
+    blind_campaign(bank, by=owner, assignees=[developer])
     assert counts(client_of(developer))[WaitingKind.VERIFY] == 0
     assert counts(client_of(owner))[WaitingKind.VERIFY] == 2
 

@@ -87,7 +87,7 @@ def test_nobody_gets_what_is_hidden_from_them(
     """All ask for the same address: first alone, and then after each of the others."""
     made.collection.shows_run_tags = False
     made.collection.save()
-    blind_campaign(made.bank, by=owner, people=[assessor])
+    blind_campaign(made.bank, by=owner, assignees=[assessor])
     clients = [client_of(person) for person in (owner, developer, assessor, viewer, outsider)]
     alone = [said(refetch(client)) for client in clients]
     assert len(set(alone)) == 5  # only an organizer is offered a check; assessors miss cells
@@ -100,7 +100,7 @@ def test_nobody_gets_what_is_hidden_from_them(
 
 def test_a_rating_that_shows_hidden_cells_shows_them_at_once(made, owner, assessor, client_of, computed):
     """What is hidden is part of what is asked, also where no event tells that it changed."""
-    campaign = blind_campaign(made.bank, by=owner, people=[assessor])
+    campaign = blind_campaign(made.bank, by=owner, assignees=[assessor])
     events.publish(made.collection.channel, "campaigns")
     hidden = said(refetch(client_of(assessor)))
     campaign.delete()
@@ -110,7 +110,7 @@ def test_a_rating_that_shows_hidden_cells_shows_them_at_once(made, owner, assess
 
 
 def test_who_may_see_nothing_is_refused_after_others_were_answered(made, owner, assessor, client_of):
-    blind_campaign(made.bank, by=owner, people=[assessor])
+    blind_campaign(made.bank, by=owner, assignees=[assessor])
     made.collection.blind_sums = made.collection.BlindSums.REFUSED
     made.collection.save()
     events.publish(made.collection.channel, "campaigns")

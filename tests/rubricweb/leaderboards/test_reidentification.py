@@ -150,7 +150,7 @@ def test_no_figure_and_no_file_gives_names_away(raced, viewer, client_of):
     """An assessor, who opens more than a viewer and knows runs by the same names."""
     Membership.objects.create(user=viewer, collection=raced, role=Role.ASSESSOR)
     official = official_of(raced)
-    shown = {tag: run_pseudonym(raced, tag) for tag in official}
+    shown = {tag: run_pseudonym(raced.name_salt, tag) for tag in official}
     pages = [(route.address({"slug": raced.slug}), {}) for route in routes() if route.parameters == ("slug",)]
     answers = texts(client_of(viewer), [*pages, *figures(raced)])
     assert sum(name in text for text in answers.values() for name in list(shown.values())[:1]) > 5

@@ -144,7 +144,7 @@ def test_readers_with_pseudonyms_choose_by_these_and_see_no_task(mixed, viewer, 
     assert 'name="task"' not in page
     assert client.get(board, {"task": "ag"}).status_code == 422
     assert client.get(board, {"runs": "ag0"}).status_code == 422
-    name = lookup.run_slices.pseudonyms.run_pseudonym(mixed, "ag0")
+    name = lookup.run_slices.pseudonyms.run_pseudonym(mixed.name_salt, "ag0")
     response = client.get(board, {"runs": name})
     assert response.status_code == 200
     assert len(response.context["lines"]) == 1

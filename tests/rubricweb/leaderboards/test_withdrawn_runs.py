@@ -111,7 +111,7 @@ def asked(collection, owner, client_of):
     second = MembershipFactory(user=UserFactory(username="second"), collection=collection, role="assessor")
     bank = world(collection, owner, second.user)
     Run.objects.filter(run_tag="gamma").update(run_tag="oddlynamed")
-    known = parameters(bank, owner, blind_campaign(bank, by=owner, people=[owner]))
+    known = parameters(bank, owner, blind_campaign(bank, by=owner, assignees=[owner]))
     known["run_id"] = collection.runs.get(run_tag="alpha").pk
 
     def asked(user) -> set[str]:
@@ -138,7 +138,7 @@ def test_no_page_and_no_file_names_it(asked, collection, owner, developer):
 def test_passages_that_only_it_brings_open_for_nobody(collection, owner, assessor, client_of):
     second = MembershipFactory(user=UserFactory(username="second"), collection=collection, role="assessor")
     bank = world(collection, owner, second.user)
-    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    campaign = blind_campaign(bank, by=owner, assignees=[assessor])
     known = parameters(bank, assessor, campaign)
     topic = campaign.cells.get(pk=known["cell_id"]).topic
     doc_id = topic.pool.get(passage=known["passage_id"]).passage.doc_id

@@ -213,7 +213,7 @@ def test_the_page_warns_of_scores_that_count_what_is_to_be_rated_blind_as_not_co
 ):
     address, warning = f"/collections/{made.collection.slug}/releases/", "Still to be rated blind: "
     assert warning not in text(client_of(owner).get(address))
-    campaign = blind_campaign(made.bank, by=owner, people=[assessor])
+    campaign = blind_campaign(made.bank, by=owner, assignees=[assessor])
     assert f"{warning}{campaign.cells.count()} pairs." in text(client_of(owner).get(address))
     assert warning not in text(client_of(assessor).get(address))
     close_campaign(campaign, by=owner)

@@ -103,7 +103,7 @@ def test_the_queue_has_a_key_for_it_where_the_grader_knows_it(client_of, owner, 
     Passage.objects.update(text="His brother owns the mill.")  # assessments come without the answers' texts
     call_command(
         "open_campaign", bank.collection.slug, "check", "--grader", grader, "--mode", "assisted",
-        "--person", owner.username, verbosity=0,
+        "--assignee", owner.username, verbosity=0,
     )  # fmt: skip
     campaign, client = Campaign.objects.get(), client_of(owner)
     page = f"/collections/{bank.collection.slug}/campaigns/rate/{campaign.pk}/"

@@ -124,7 +124,7 @@ def test_parts_of_a_long_sentence_stand_by_themselves(viewer, bank, topic, clien
 
 
 def test_a_cell_that_is_rated_blind_does_not_show(owner, assessor, viewer, bank, answer, client_of):
-    blind_campaign(bank, by=owner, people=[assessor])
+    blind_campaign(bank, by=owner, assignees=[assessor])
     shown = grid(client_of(assessor), bank, answer)
     assert (covers(shown), shown.covered, shown.hidden) == ([[], [], []], 0, 6)
     page = " ".join(markup(client_of(assessor).get(address(bank, answer))).split())

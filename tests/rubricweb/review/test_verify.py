@@ -32,7 +32,7 @@ def fields(context, **changes):
         "passage": now.passage_pk,
         "item": now.item.pk,
         "revision": cell.item.revision_id,
-        "shown": now.rating,
+        "shown_rating": now.rating,
         "seen": context["ratings"].seen,
     } | changes
 
@@ -135,10 +135,12 @@ def test_undo_shows_the_cell_again(autumn, assessor, client_of, worst):
     first = client.get(worst).context
     client.post(worst, fields(first, verdict="right"), headers=HTMX)
     event = HumanGrade.objects.get()
-    context = client.post(f"{address(autumn)}undo/?order=worst", {"said": event.pk}, headers=HTMX).context
+    context = client.post(
+        f"{address(autumn)}undo/?order=worst", {"rating_event": event.pk}, headers=HTMX
+    ).context
     assert names(context)[0] == names(first)[0]
     assert [row.is_withdrawn for row in HumanGrade.objects.order_by("pk")] == [False, True]
-    again = client.post(f"{address(autumn)}undo/", {"said": event.pk}, headers=HTMX)
+    again = client.post(f"{address(autumn)}undo/", {"rating_event": event.pk}, headers=HTMX)
     assert again.status_code == 409
 
 
@@ -152,7 +154,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of, worst):
     assert refused.status_code == 409
     assert "In another window you said 1" in markup(refused)
     assert refused.context["now"].doc_id == "d1"
-    assert client.post(worst, sent | {"seen": 1, "shown": 3}, headers=HTMX).status_code == 409
+    assert client.post(worst, sent | {"seen": 1, "shown_rating": 3}, headers=HTMX).status_code == 409
     assert client.post(worst, sent | {"seen": 1, "revision": 10**6}, headers=HTMX).status_code == 409
     assert client.post(worst, {**sent, "verdict": ""}, headers=HTMX).status_code == 422
     assert client_of(viewer).post(worst, sent).status_code == 403

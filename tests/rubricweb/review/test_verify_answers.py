@@ -85,7 +85,7 @@ def verdict_of(context, verdict, **changes):
         "passage": now.passage_pk,
         "item": now.item.pk,
         "revision": cell.item.revision_id,
-        "shown": now.rating,
+        "shown_rating": now.rating,
         "answer": cell.answer_digest,
         "seen": context["ratings"].seen,
         "verdict": verdict,

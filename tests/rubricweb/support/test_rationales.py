@@ -19,7 +19,7 @@ from rubricweb.jobs.models import Job
 from rubricweb.jobs.worker import work_on
 from rubricweb.support import actions, rationales
 from rubricweb.support.labels import raters
-from rubricweb.support.models import SupportChunk, SupportJob, SupportJudge, SupportLabel
+from rubricweb.support.models import CLAIM_PROMPTS, SupportChunk, SupportJob, SupportJudge, SupportLabel
 from rubricweb.support.rationales import SampledRationales, checked_rationales
 from tests.factories import BankFactory, ItemFactory, PooledFactory
 from tests.rubricweb.support.test_asking import work
@@ -217,7 +217,7 @@ def test_the_command_says_the_price_starts_and_prints_the_shares(sea, owner, gra
 
 def test_the_api_has_the_shares(sea, owner, grader, judge, client_of):
     work(start(sea, owner, grader))
-    assert SupportJudge.objects.get().is_of_claims
+    assert SupportJudge.objects.filter(prompt_id__startswith=CLAIM_PROMPTS).count() == 1
     assert SupportLabel.objects.count() == 2
     assert SupportChunk.objects.get().size == 2
     answer = client_of(owner).get("/api/v1/collections/autumn/graders/rationales/")

@@ -17,7 +17,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.grades.raters import KINDS
 
-OPTIONS = {"kinds": "kind", "topics": "topic", "people": "person"}
+OPTIONS = {"kinds": "kind", "topics": "topic", "assignees": "assignee"}
 """The option of each field of the form that has another name."""
 
 
@@ -49,7 +49,7 @@ class Command(OperatorCommand):
         text, modes = "what assessors see (%(default)s)", Campaign.Mode.values
         parser.add_argument("--mode", default=Campaign.Mode.BLIND, choices=modes, help=text)
         text = "who rates; repeat it for several (every assessor)"
-        parser.add_argument("--person", action="append", default=[], metavar="USERNAME", help=text)
+        parser.add_argument("--assignee", action="append", default=[], metavar="USERNAME", help=text)
         parser.add_argument("--dry-run", action="store_true", help="only say what it would ask of people")
         add_server_argument(parser)
 
@@ -76,7 +76,7 @@ class Command(OperatorCommand):
         )
         summary = (
             f"{plan.ratings:,} ratings of {plan.cells:,} pairs ({plan.population:,} match), "
-            f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
+            f"{plan.passages:,} passages, {plan.items:,} items, by {plan.raters:,} people: "
             f"{plan.hours:,.1f} hours at {plan.seconds:.0f} s each ({pace}); "
             f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled.{width}"
         )

@@ -162,7 +162,7 @@ def test_the_feed_of_overruled_ratings(developer, assessor, second, collection, 
 
 
 def test_who_still_rates_a_cell_does_not_adjudicate_it(campaign_of, campaign, developer, collection):
-    campaign_of(people=[developer])
+    campaign_of(assignees=[developer])
     assert conflicts(collection, ConflictQuery(), developer).ratings == {}
 
 
@@ -292,7 +292,7 @@ class TestPage:
     def test_who_still_rates_a_cell_neither_sees_nor_decides_it(
         self, at, campaign_of, place, client_of, developer
     ):
-        campaign_of(people=[developer])
+        campaign_of(assignees=[developer])
         client = client_of(developer)
         page = client.get(at(place))
         assert page.context["page"].rows == ()

@@ -70,7 +70,7 @@ class TestAgreement:
         seen = sum(apart[one, other] for one, other in zip(FIRST, SECOND, strict=True)) / 12
         expected = (np.outer(counts, counts) * apart).sum() / (24 * 23)
         assert view.overall.alpha == pytest.approx(1 - seen / expected)
-        assert (view.overall.cells, view.overall.people) == (12, 2)
+        assert (view.overall.cells, view.overall.raters) == (12, 2)
         assert view.with_grader == ()
 
     def test_each_with_the_grader(self, campaign, collection, bank, assessor, second):
@@ -111,7 +111,7 @@ class TestAgreement:
 
     def test_nobody_rated(self, bank, collection):
         view = agreement(collection, raters(bank)[0])
-        assert (view.overall.people, view.overall.cells) == (0, 0)
+        assert (view.overall.raters, view.overall.cells) == (0, 0)
         assert np.isnan(view.overall.alpha)
 
     def test_independent_ratings_are_those_before_the_grader_was_seen(self, campaign, collection, assessor):

@@ -65,7 +65,7 @@ def test_developers_are_hidden_places_what_they_began_or_were_named_for(campaign
 
 
 def test_developers_are_hidden_places_that_they_were_named_for(campaign_of, developer, collection):
-    named = campaign_of(people=[developer])
+    named = campaign_of(assignees=[developer])
     assert hidden_places(developer, collection) == places(named)
 
 
@@ -100,7 +100,7 @@ def test_a_reserved_cell_goes_to_nobody_else(campaign_of, developer, second, col
 
 def test_a_closed_campaign_and_one_of_others_hide_nothing(campaign_of, assessor, second, owner, collection):
     close_campaign(campaign_of(), by=owner)
-    campaign_of(people=[second])
+    campaign_of(assignees=[second])
     assert hidden_places(assessor, collection) == set()
 
 

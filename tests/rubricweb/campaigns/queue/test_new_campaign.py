@@ -66,9 +66,9 @@ def test_details_overrule_what_follows_from_the_question(opened):
 
 
 def test_a_sample_shrinks_to_the_hours_that_people_have(opened, second):
-    assert opened(hours=0.1, people=[second.pk], assessors=1, size=10).cells.count() == 10
+    assert opened(hours=0.1, assignees=[second.pk], assessors=1, size=10).cells.count() == 10
     # 0.1 h at 15 s are 24 ratings of one person, so 2 cells of twelve assessors each.
-    assert opened(hours=0.1, people=[second.pk], assessors=12).cells.count() == 2
+    assert opened(hours=0.1, assignees=[second.pk], assessors=12).cells.count() == 2
 
 
 def test_all_pages_forecast_with_the_pace_of_those_who_rated_here(opened, bank, owner, second, client_of):

@@ -35,19 +35,19 @@ def asked(bank, client_of, owner):
 
 
 def test_the_summary_counts_cells_people_and_hours(asked, second):
-    shown = asked(seconds=30, people=[second.pk]).context["preview"]
+    shown = asked(seconds=30, assignees=[second.pk]).context["preview"]
     assert (shown.cells, shown.population, shown.assessors, shown.ratings) == (8, 12, 2, 16)
-    assert (shown.people, shown.total, shown.once_more) == (1, 16 * 30, 8 * 30)
+    assert (shown.raters, shown.total, shown.once_more) == (1, 16 * 30, 8 * 30)
     assert not shown.is_measured
     assert not Campaign.objects.exists()
 
 
 def test_it_says_when_too_few_people_can_rate(asked, second):
-    answer = asked(people=[second.pk], assessors=2)
+    answer = asked(assignees=[second.pk], assessors=2)
     said = "Each pair needs 2 people, and only 1 can rate: no pair would be finished."
     assert answer.context["preview"].summary.endswith(said)
     assert "Invite people" in answer.text
-    assert "Invite people" not in asked(people=[second.pk], assessors=1).text
+    assert "Invite people" not in asked(assignees=[second.pk], assessors=1).text
 
 
 def test_the_pace_is_that_of_people_who_rated_here(asked, campaign_of, assessor):

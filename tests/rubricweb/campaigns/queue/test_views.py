@@ -86,7 +86,7 @@ def test_changes_are_posts(campaign, client_of, assessor):
 
 
 def test_who_was_not_named_may_not_rate(campaign_of, client_of, assessor, second, owner):
-    campaign = campaign_of(people=[second])
+    campaign = campaign_of(assignees=[second])
     assert client_of(assessor).get(at("queue", campaign)).status_code == 403
     assert client_of(second).get(at("queue", campaign)).status_code == 200
     listed = client_of(assessor).get(reverse("campaigns:campaigns", args=["autumn"]))
@@ -131,13 +131,13 @@ def new_campaign(bank, **fields: object) -> dict[str, object]:
 def test_a_campaign_is_opened_by_its_form(bank, client_of, owner, second):
     client, address = client_of(owner), reverse("campaigns:campaign-new", args=["autumn"])
     assert client.get(address).status_code == 200
-    response = client.post(address, new_campaign(bank, people=[second.pk]))
+    response = client.post(address, new_campaign(bank, assignees=[second.pk]))
     campaign = Campaign.objects.get(name="Second look")
     assert response.url == at("campaign", campaign)
     assert (campaign.cells.count(), campaign.turns.count(), campaign.population) == (8, 16, 12)
     assert campaign.cells.filter(is_random=True).count() == 2
     assert "Order of the passages: by value for the leaderboard" in markup(client.get(response.url))
-    assert set(campaign.people.all()) == {second}
+    assert set(campaign.assignees.all()) == {second}
     again = client.post(address, new_campaign(bank))
     assert again.status_code == 422
     assert "already" in markup(again)

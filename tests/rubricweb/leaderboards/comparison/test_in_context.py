@@ -200,7 +200,7 @@ def test_the_page_plans_only_when_asked(bank, developer, client_of, monkeypatch)
 def test_who_has_pairs_to_rate_blind_sees_no_grade_in_context(bank, owner, assessor, client_of):
     start(bank, client_of(owner))
     work(GradingJob.objects.exclude(state=GradingJob.State.DONE))
-    campaign = blind_campaign(bank, by=owner, people=[assessor])
+    campaign = blind_campaign(bank, by=owner, assignees=[assessor])
     cell = take(campaign, assessor)[0].cell
     passage = Passage.objects.filter(text__startswith=BEFORE).first()
     address = reverse("review:passage", args=[bank.pk, cell.topic.pk, passage.pk])

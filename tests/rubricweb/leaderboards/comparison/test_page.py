@@ -102,7 +102,7 @@ def test_failed_missing_and_hidden_grades_are_no_zeros(made, owner, assessor, vi
         "b": [("Q1", 3, 5)],
         "neither": [("Q2", -2, 0)],
     }
-    blind_campaign(made.bank, by=owner, people=[assessor])
+    blind_campaign(made.bank, by=owner, assignees=[assessor])
     hidden = opened(client_of(assessor), **pair, open="t1")
     assert by_cover(hidden) == {"neither": [("Q1", -3, -3), ("Q2", -3, -3)]}
     assert [passage.marks for side in hidden.sides for passage in side.passages] == [(), (), ()]

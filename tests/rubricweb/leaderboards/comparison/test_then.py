@@ -84,7 +84,7 @@ def test_a_reworded_item_shows_both_wordings_and_both_grades(made, owner, viewer
 def test_grades_that_the_reader_has_to_rate_first_move_nothing(made, owner, assessor, client_of):
     client, options = client_of(assessor), {"then_min_grade": "5", "run": pk_of("both")}
     assert items_of(client.get(PAGE, options))["t2"] == [("Why does bread rise?", (4, 4))]
-    blind_campaign(made.bank, by=owner, people=[assessor])
+    blind_campaign(made.bank, by=owner, assignees=[assessor])
     assert "The same 4 scores." in text(client.get(PAGE, options))
     assert "Why does bread rise?" not in text(client.get(PAGE, options))
 

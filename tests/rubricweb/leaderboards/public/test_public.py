@@ -110,7 +110,7 @@ def test_it_says_above_the_scores_which_cells_they_leave_out(publish, made, owne
     board = publish()
     complete = Client().get(board.get_absolute_url())
     assert "leave out" not in text(complete)
-    campaign = blind_campaign(made.bank, by=owner, people=[assessor])
+    campaign = blind_campaign(made.bank, by=owner, assignees=[assessor])
 
     response = Client().get(board.get_absolute_url(), headers={"If-None-Match": complete["ETag"]})
     above, _ = text(response).split("Ranks Run", 1)
@@ -124,7 +124,7 @@ def test_cells_of_another_bank_are_not_left_out(publish, made, owner, assessor):
     other = factories.BankFactory(collection=made.collection, name="other")
     item = factories.ItemFactory(bank=other, topic=made.topics["t1"])
     factories.grade(made.config, item, made.passages["d1"], 3)
-    assert blind_campaign(other, by=owner, people=[assessor]).cells.exists()
+    assert blind_campaign(other, by=owner, assignees=[assessor]).cells.exists()
 
     assert "leave out" not in text(Client().get(board.get_absolute_url()))
 

@@ -261,7 +261,7 @@ def test_assessors_are_for_those_who_edit_banks(made, rated, owner, viewer, asse
     assert client_of(viewer).get(SURE).context["assessors"] is None
     client = client_of(owner)
     section = client.get(SURE).context["assessors"]
-    assert (section.view.overall.people, section.view.overall.cells) == (2, 2)
+    assert (section.view.overall.raters, section.view.overall.cells) == (2, 2)
     page = text(client.get(SURE))
     assert "Too few pairs have two ratings" in page
     assert "too few (2 pairs)" in page
@@ -288,7 +288,7 @@ def test_what_people_rated_is_no_number_for_those_who_still_rate_blind(
 ):
     cell = Cell.of(made.items["t1"][0], made.passages["d1"])
     rate_cell(cell, rating=4, by=owner, seen=0)
-    blind_campaign(made.bank, by=owner, people=[assessor])
+    blind_campaign(made.bank, by=owner, assignees=[assessor])
     response = client_of(assessor).get(SURE)
     assert picture(response, "confirmed").title == "Hidden until you have rated your blind pairs"
     assert response.context["checked"] == ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from rubricweb.imports import zips
+from rubricweb.imports import staging
 from tests.rubricweb.imports.conftest import zipped
 
 
@@ -28,15 +28,15 @@ def packed(tmp_path):
 
 def refused(path: Path) -> str:
     with pytest.raises(BadFormat) as error:
-        zips.entries(path, name="all.zip")
+        staging.zip_entries(path, name="all.zip")
     return str(error.value)
 
 
 def test_folders_and_what_macos_and_windows_add_are_no_files(packed):
     added = ("__MACOSX/runs/._a.run", ".DS_Store", "runs/.DS_Store", "runs/Thumbs.db", "Desktop.ini")
     path = packed(zipped({"runs/": "", "runs/a.run": "x"} | dict.fromkeys(added, "x")))
-    assert zips.entries(path, name="all.zip") == ["runs/a.run"]
-    assert b"".join(zips.chunks(path, "runs/a.run", name="all.zip")) == b"x"
+    assert staging.zip_entries(path, name="all.zip") == ["runs/a.run"]
+    assert b"".join(staging.zip_chunks(path, "runs/a.run", name="all.zip")) == b"x"
 
 
 @pytest.mark.parametrize("name", ["../a.run", "/etc/passwd", "a/../../b", "C:/a.run", "..\\a.run"])
@@ -80,7 +80,7 @@ def test_not_too_many_files(packed):
 
 def test_no_bomb(packed, monkeypatch):
     assert "times its size, expected at most 300" in refused(packed(zipped({"a.run": bytes(11_000_000)})))
-    monkeypatch.setattr(zips, "MAX_UNPACKED_BYTES", 100)
+    monkeypatch.setattr(staging, "MAX_UNPACKED_BYTES", 100)
     assert "unpacks to 120 bytes, expected at most 100" in refused(
         packed(zipped({"a": "x" * 60, "b": "y" * 60}))
     )
@@ -97,7 +97,7 @@ def test_a_damaged_zip_says_so(packed):
     place = whole.index(b"a.run") + 20
     path = packed(whole[:place] + b"\xff\xff\xff" + whole[place + 3 :])
     with pytest.raises(BadFormat, match=r"all\.zip: a\.run: cannot be unpacked"):
-        list(zips.chunks(path, "a.run", name="all.zip"))
+        list(staging.zip_chunks(path, "a.run", name="all.zip"))
 
 
 def test_a_file_that_is_longer_than_the_zip_says_is_refused(packed):
@@ -106,7 +106,7 @@ def test_a_file_that_is_longer_than_the_zip_says_is_refused(packed):
     place = content.index(b"PK\x01\x02") + 24
     content[place : place + 4] = struct.pack("<I", 10)
     with pytest.raises(BadFormat, match=r"all\.zip: a\.run"):
-        list(zips.chunks(packed(bytes(content)), "a.run", name="all.zip"))
+        list(staging.zip_chunks(packed(bytes(content)), "a.run", name="all.zip"))
 
 
 @pytest.mark.django_db
