@@ -93,9 +93,19 @@ def last_change(item: Item) -> ItemChange | None:
 
 def banks_with_texts(banks: list[Bank]) -> set[Bank]:
     """Return the banks with an item that people can rate: one whose text is known."""
-    items = Item.objects.active().filter(bank__in=banks).exclude(revision__text="")
-    pks = set(items.order_by().values_list("bank", flat=True).distinct())
+    rows = set(_worded(tuple(bank.pk for bank in banks)))
+    pks = {bank for bank, is_secret in rows if not is_secret}
+    if others := {bank for bank, _ in rows} - pks:  # all their texts are secret, maybe from the reader
+        items = Item.objects.active().filter(bank__in=others).exclude(revision__text="")
+        pks.update(items.order_by().values_list("bank", flat=True).distinct())
     return {bank for bank in banks if bank.pk in pks}
+
+
+@compiled_once
+def _worded(banks: tuple[int, ...]) -> QuerySet[Item, tuple[int, bool]]:
+    """Return the banks with an item whose text is known, and whether it is secret."""
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank__in=banks).exclude(revision__text="")
+    return items.order_by().values_list("bank", "revision__is_secret").distinct()
 
 
 def worded_siblings(bank: Bank) -> list[Bank]:

@@ -307,13 +307,18 @@ def rating_pace(collection: Collection) -> RatingPace:
 
     LEAST_SECONDS where nobody rated.
     """
-    turns = Turn.objects.filter(campaign__collection=collection, state__in=Turn.DONE).exclude(done_at=None)
     times: dict[int | None, list[datetime | None]] = defaultdict(list)
-    for person, at in turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]:
+    for person, at in _last_turns(collection.pk):
         if len(times[person]) <= PACE_OF:
             times[person].append(at)
     paces = [seconds for seconds in map(pace, times.values()) if seconds]
     return RatingPace(max(LEAST_SECONDS, median(paces or [0.0])), bool(paces))
+
+
+@compiled_once
+def _last_turns(collection: int) -> QuerySet[Turn, Any]:
+    turns = Turn.objects.filter(campaign__collection=collection, state__in=Turn.DONE).exclude(done_at=None)
+    return turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]
 
 
 def pace(times: Iterable[datetime | None]) -> float | None:

@@ -1,6 +1,6 @@
-"""Form fields and templates, filter chips, and uploads with a limit.
+"""Form fields, filter chips, and uploads with a limit.
 
-Widgets are written in Python, since templates take several times as long.
+Fields are written in Python, since templates take several times as long.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.forms.models import ModelChoiceIterator
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest, QueryDict
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import format_html
 
 from rubricweb.core.http import parse_id
+from rubricweb.core.tags import as_html
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -39,7 +40,7 @@ TYPED = {"text", "search"}
 
 def attributes(widget: Widget) -> str:
     return "".join(
-        f" {name}" if value is True else f' {name}="{conditional_escape(value)}"'
+        f" {name}" if value is True else f' {name}="{as_html(value)}"'
         for name, value in widget["attrs"].items()
         if value is not False
     )
@@ -47,24 +48,24 @@ def attributes(widget: Widget) -> str:
 
 def text_input(widget: Widget) -> str:
     value = widget["value"]
-    attribute = "" if value is None else f' value="{conditional_escape(value)}"'
-    name = conditional_escape(widget["name"])
+    attribute = "" if value is None else f' value="{as_html(value)}"'
+    name = as_html(widget["name"])
     return f'<input type="{widget["type"]}" name="{name}"{attribute}{attributes(widget)}>'
 
 
 def text_area(widget: Widget) -> str:
-    name, text = conditional_escape(widget["name"]), conditional_escape(widget["value"] or "")
+    name, text = as_html(widget["name"]), as_html(widget["value"] or "")
     return f'<textarea name="{name}"{attributes(widget)}>\n{text}</textarea>'
 
 
 def select(widget: Widget) -> str:
-    parts = [f'<select name="{conditional_escape(widget["name"])}"{attributes(widget)}>']
+    parts = [f'<select name="{as_html(widget["name"])}"{attributes(widget)}>']
     for group, options, _ in widget["optgroups"]:
         if group:
-            parts.append(f'<optgroup label="{conditional_escape(group)}">')
+            parts.append(f'<optgroup label="{as_html(group)}">')
         parts += [
-            f'<option value="{conditional_escape(option["value"])}"{attributes(option)}>'
-            f"{conditional_escape(option['label'])}</option>"
+            f'<option value="{as_html(option["value"])}"{attributes(option)}>'
+            f"{as_html(option['label'])}</option>"
             for option in options
         ]
         if group:
@@ -75,14 +76,12 @@ def select(widget: Widget) -> str:
 def boxes(widget: Widget) -> str:
     """Return boxes to tick or radio buttons, each in its label, in groups where these have names."""
     whole = "".join(
-        f' {name}="{conditional_escape(widget["attrs"][name])}"'
-        for name in ("id", "class")
-        if widget["attrs"].get(name)
+        f' {name}="{as_html(widget["attrs"][name])}"' for name in ("id", "class") if widget["attrs"].get(name)
     )
     parts = [f"<div{whole}>"]
     for group, options, _ in widget["optgroups"]:
         if group:
-            parts.append(f"<div><label>{conditional_escape(group)}</label>")
+            parts.append(f"<div><label>{as_html(group)}</label>")
         parts += [f"<div>{_labelled(option)}</div>" for option in options]
         if group:
             parts.append("</div>")
@@ -93,34 +92,30 @@ def _labelled(option: Widget) -> str:
     if not option.get("wrap_label"):
         return text_input(option)
     of = option["attrs"].get("id")
-    start = f'<label for="{conditional_escape(of)}">' if of else "<label>"
-    return f"{start}{text_input(option)} {conditional_escape(option['label'])}</label>"
+    start = f'<label for="{as_html(of)}">' if of else "<label>"
+    return f"{start}{text_input(option)} {as_html(option['label'])}</label>"
 
 
 def field_group(field: forms.BoundField) -> str:
-    """Return a field with its label, its help and what is wrong with it."""
-    label, notes = conditional_escape(field.label), _notes(field)
+    """Return the field with its label, its help text and what is wrong with it."""
+    label, notes = as_html(field.label), _notes(field)
     if field.use_fieldset:
-        written = f"<fieldset>\n<legend>{label}</legend>\n{field}{notes}\n</fieldset>"
-    else:
-        start = f'<label for="{conditional_escape(field.id_for_label)}">'
-        is_box = field.widget_type == "checkbox"
-        named = f"{field} {label}</label>" if is_box else f"{label}</label>\n{field}"
-        written = f"{start}{named}{notes}"
-    return f'<div class="field">\n{written}\n</div>'
+        return f'<div class="field"><fieldset><legend>{label}</legend>{field}{notes}</fieldset></div>'
+    of = as_html(field.id_for_label)
+    labelled = f'<label for="{of}">{label}</label> {field}'
+    if field.widget_type == "checkbox":
+        labelled = f'<label for="{of}">{field} {label}</label>'
+    return f'<div class="field">{labelled}{notes}</div>'
 
 
 def _notes(field: forms.BoundField) -> str:
-    """Return the help of a field, in a div, since the rules of passwords are a list; and its errors."""
-    at, notes = conditional_escape(field.auto_id), ""
-    if field.help_text:
-        notes = f'\n<div class="hint" id="{at}_helptext">{conditional_escape(field.help_text)}</div>'
-    errors = (conditional_escape(str(error)) for error in field.errors)
-    return notes + "".join(f'\n<p class="field-error" id="{at}_error">{error}</p>' for error in errors)
+    of, text = as_html(field.auto_id), field.help_text
+    # A div, since the rules of passwords are a list.
+    hint = f'<div class="hint" id="{of}_helptext">{as_html(text)}</div>' if text else ""
+    errors = (f'<p class="field-error" id="{of}_error">{as_html(error)}</p>' for error in field.errors)
+    return "".join([hint, *errors])
 
 
-FIELD = "core/field.html"
-"""Name under which Django asks for a field with all that belongs to it."""
 INPUTS = ("text", "number", "hidden", "checkbox", "search", "email", "url", "password", "date")
 WRITERS: Mapping[str, Callable[[Widget], str]] = {
     f"django/forms/widgets/{name}.html": writer
@@ -136,13 +131,11 @@ WRITERS: Mapping[str, Callable[[Widget], str]] = {
 
 
 class ProjectRenderer(TemplatesSetting):
-    """A renderer that writes fields and widgets itself; typed or chosen text has its own direction."""
-
-    field_template_name = FIELD
+    """A renderer of the project's fields; typed or chosen text has its own direction."""
 
     def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> str:
         """Render the field with `dir="auto"` for typed text, and with isolated labels of boxes."""
-        if template_name == FIELD:
+        if template_name == self.field_template_name:
             return field_group(context["field"])
         widget = context.get("widget") or {}
         if template_name.endswith("/textarea.html") or widget.get("type") in TYPED:
@@ -277,7 +270,6 @@ class Chip:
     is_chosen_here: bool
     """Whether it is chosen in the toolbar itself, else in its menu."""
     address_without: str
-    """Empty where it is not on."""
 
     @property
     def takes_several(self) -> bool:
@@ -330,15 +322,11 @@ class ChipForm(forms.Form):
     def _chip(self, name: str) -> Chip:
         default = self.default_value(name)
         value = self[name].value() or default
-        is_on = _in_words(value) != _in_words(default)
-        return Chip(self[name], is_on, name in self.in_toolbar, self._without(name) if is_on else "")
-
-    def _without(self, name: str) -> str:
-        """Return the address without the choice."""
         address = self.address.copy()
         for gone in (name, *self.outdated):
             address.pop(gone, None)
-        return address.urlencode()
+        is_on = _in_words(value) != _in_words(default)
+        return Chip(self[name], is_on, name in self.in_toolbar, address.urlencode())
 
 
 def _in_words(value: object) -> list[str]:

@@ -56,7 +56,7 @@ from rubricweb.exports.files import file_page, joined
 from rubricweb.grades.configs import default_min_grade, kinds_of, scale_of
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.selectors import graders_of
+from rubricweb.grades.selectors import all_banks, graders_of
 
 Json = dict[str, Any]
 
@@ -265,11 +265,8 @@ class AssessmentExport:
 def assessed_banks(collection: Collection) -> frozenset[int]:
     """Return the banks by which some grader rated nuggets, where runs have answers graded as a whole."""
     rows = Response.objects.filter(run__in=collection.runs.accepted(), passages_of=PassagesOf.WHOLE.value)
-    return (
-        frozenset(bank.pk for bank in collection.banks.all() if authors(bank))
-        if rows.exists()
-        else frozenset()
-    )
+    banks = all_banks(collection) if rows.exists() else ()
+    return frozenset(bank.pk for bank in banks if authors(bank))
 
 
 class AssessmentForm(forms.Form):

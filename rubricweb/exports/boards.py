@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 from django.contrib import messages
@@ -21,11 +23,11 @@ from grading.measures.cover import LabelMode
 from grading.types import MIN_RATING, Qrel, is_one_word
 from rubricweb.core.http import HtmxRequest, download
 from rubricweb.corpus import access
-from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
 from rubricweb.exports.files import joined
 from rubricweb.grades.human_matrices import RatingSource
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.scoring import Uids, topic_labels
+from rubricweb.grades.scoring import MeasureSpec, Uids, topic_labels
 from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.files import FORMATS
 from rubricweb.leaderboards.board.scores import NOTHING, Basis, basis
@@ -88,27 +90,54 @@ class QrelsSummary:
     """What the file would lose, as `qrels_losses` lists it."""
 
 
-@dataclass(frozen=True, slots=True)
+class _Digest(NamedTuple):
+    """What a preview says of the labels of a topic or subtopic."""
+
+    by_label: Counter[int]
+    """Number of lines by label."""
+    is_whole: bool
+    """Each passage has a label that stands on all items, and an id that a line can have."""
+
+
+@dataclass(frozen=True)
 class _Unit:
     """What has a query id of its own in the file: a topic or a subtopic."""
 
     query_id: str
     grades: TopicGrades
     uids: Uids
-    labels: dict[str, int]
-    """Keyed by doc id; passages without a grade are left out."""
+    measure: MeasureSpec
+
+    @cached_property
+    def labels(self) -> dict[str, int]:
+        """Return the labels by doc id, without passages that have no grade."""
+        return topic_labels(self.grades, self.uids, self.measure)
+
+    @property
+    def digest(self) -> _Digest:
+        return _digest(self.grades, self.uids, self.measure)
 
     @property
     def qrels(self) -> list[Qrel]:
         return [Qrel(self.query_id, doc_id, label) for doc_id, label in self.labels.items()]
 
-    def graded_items(self, spec: BoardSpec) -> NDArray[np.int64]:
+    @property
+    def graded_items(self) -> NDArray[np.int64]:
         """Return how many of the items have a rating, shape (passages,)."""
-        if spec.measure.is_workbench:
+        if self.measure.is_workbench:
             return np.full(len(self.grades.pool.doc_ids), len(self.uids))
         ratings = self.grades.matrix.columns(self.uids).ratings
         graded: NDArray[np.int64] = (ratings >= MIN_RATING).sum(axis=1)
         return graded
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _digest(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> _Digest:
+    unit = _Unit("", grades, uids, measure)
+    labels, doc_ids = unit.labels, grades.pool.doc_ids
+    is_whole = len(labels) == len(doc_ids) and all(map(is_one_word, doc_ids))
+    is_whole = is_whole and bool((unit.graded_items == len(uids)).all())
+    return _Digest(Counter(labels.values()), is_whole)
 
 
 def qrels(spec: BoardSpec) -> Iterator[Qrel]:
@@ -121,12 +150,12 @@ def qrels_summary(spec: BoardSpec) -> QrelsSummary:
     base = basis(spec)
     by_topic, listed = list(_units_of(base)), base.pool.topics
     every = [unit for units in by_topic for unit in units]
-    topics = sum(any(unit.labels for unit in units) for units in by_topic)
-    passages = sum(len(set[str]().union(*(unit.labels for unit in units))) for units in by_topic)
-    by_label = Counter(label for unit in every for label in unit.labels.values())
+    topics = sum(any(unit.digest.by_label for unit in units) for units in by_topic)
+    passages = sum(map(_passages, by_topic))
+    by_label = sum((unit.digest.by_label for unit in every), Counter[int]())
     first = islice(chain.from_iterable(unit.qrels for unit in every), FIRST_LINES)
     return QrelsSummary(
-        lines=sum(len(unit.labels) for unit in every),
+        lines=by_label.total(),
         topics=topics,
         topics_without=len(listed) - topics,
         unlabelled=sum(len(topic.doc_ids) for topic in listed) - passages,
@@ -134,6 +163,13 @@ def qrels_summary(spec: BoardSpec) -> QrelsSummary:
         first=tuple(f"{q.query_id} 0 {q.doc_id} {q.relevance}" for q in first),
         losses=tuple(_losses(base, by_topic)),
     )
+
+
+def _passages(units: list[_Unit]) -> int:
+    """Return how many passages of a topic have a line."""
+    if len(units) == 1:
+        return units[0].digest.by_label.total()
+    return len(set[str]().union(*(unit.labels for unit in units)))
 
 
 def qrels_losses(spec: BoardSpec) -> list[str]:
@@ -150,20 +186,22 @@ def _losses(base: Basis, by_topic: Iterable[list[_Unit]]) -> list[str]:
     return [
         loss
         for topic, units in zip(base.pool.topics, by_topic, strict=True)
-        for loss in _losses_of(topic, units, base.spec)
+        for loss in _losses_of(topic, units)
     ]
 
 
-def _losses_of(topic: TopicPool, units: list[_Unit], spec: BoardSpec) -> Iterator[str]:
+def _losses_of(topic: TopicPool, units: list[_Unit]) -> Iterator[str]:
     """Yield the losses of one topic; a single entry if nothing of it has a line."""
-    if not any(unit.labels for unit in units):
+    if not any(unit.digest.by_label for unit in units):
         passages = len(topic.doc_ids)
         yield f"topic {topic.query_id}: no line, none of its pooled passages ({passages:,}) has a grade"
         return
     for unit in units:
         if not is_one_word(unit.query_id):
             yield f"topic {unit.query_id}: cannot be written, its id is not one word"
-        graded, n_items = unit.graded_items(spec), len(unit.uids)
+        if unit.digest.is_whole:
+            continue
+        graded, n_items = unit.graded_items, len(unit.uids)
         for doc_id, count in zip(topic.doc_ids, graded.tolist(), strict=True):
             if count == n_items and doc_id in unit.labels and is_one_word(doc_id):
                 continue
@@ -189,12 +227,7 @@ def _units_of(base: Basis) -> Iterator[list[_Unit]]:
         topic_items, grades = base.topic_items.get(topic.topic_id, NOTHING), base.grades[topic.topic_id]
         parts = topic_items.subtopics() if spec.by_subtopic else {"": topic_items}
         yield [
-            _Unit(
-                f"{topic.query_id}/{facet}" if facet else topic.query_id,
-                grades,
-                part.uids,
-                topic_labels(grades, part.uids, spec.measure),
-            )
+            _Unit(f"{topic.query_id}/{facet}" if facet else topic.query_id, grades, part.uids, spec.measure)
             for facet, part in parts.items()
         ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -41,6 +41,7 @@ MAX_ANSWERS = 100
 MOST_ANSWERS = 5
 """The table of thresholds asks for up to so many items."""
 NO_JUDGMENT = -99
+KEPT_INTERVALS = 2_000
 
 Labels = NDArray[np.int16]
 
@@ -99,7 +100,8 @@ class Agreement:
         """Return 2 x 2 counts by topic: labels from `min_grade` on by judgments from `min_relevant` on."""
         high = sum(label >= min_grade for label in self.labels)
         relevant = sum(judgment >= min_relevant for judgment in self.judgments)
-        return [binarised(counts, n_rows=high, n_columns=relevant) for counts in self.by_topic]
+        tables = binarised(np.array(self.by_topic), n_rows=high, n_columns=relevant) if self.by_topic else ()
+        return list(tables)
 
     def kappa(self, min_grade: int, min_relevant: int) -> float | None:
         tables = self.binary(min_grade, min_relevant)
@@ -146,7 +148,13 @@ def agreements(labellers: Iterable[Labeller], *, min_answers: int = 1) -> list[A
 
 def kappa_interval(binary: Sequence[Counts]) -> ConfidenceInterval:
     """Return the interval of Cohen's kappa over topics, from 2 x 2 tables, one a topic."""
-    return statistic_interval(np.array(binary).reshape(-1, 2, 2), cohen_kappa, bounds=COEFFICIENT)
+    return _kappa_interval(np.array(binary, dtype=np.int64).tobytes())
+
+
+@lru_cache(maxsize=KEPT_INTERVALS)
+def _kappa_interval(binary: bytes) -> ConfidenceInterval:
+    tables = np.frombuffer(binary, dtype=np.int64).reshape(-1, 2, 2)
+    return statistic_interval(tables, cohen_kappa, bounds=COEFFICIENT)
 
 
 def threshold_kappas(labeller: Labeller, *, min_relevant: int) -> list[list[float | None]]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -56,8 +57,7 @@ CHECK_CELLS = 400
 """The pairs of a random check, whose share of errors is known to 5 points."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicCell:
+class TopicCell(NamedTuple):
     """One topic of one run."""
 
     shade: int | None
@@ -141,7 +141,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
     if not form.is_valid():
         return refused(form_response(request, PAGE, context, part="board"))
     current = selectors.board(form.spec)
-    if request.GET.get("digest") == rank_changes.digest(current):
+    if "digest" in request.GET and request.GET["digest"] == rank_changes.digest(current):
         return HttpResponse(status=204)
     query, is_live = query_of(form), SEEN in request.GET
     look = rank_changes.Look("") if is_live else _look(request, collection, query, current)
@@ -265,15 +265,22 @@ def _lines(
             band=band,
             band_rows=band_rows,
             numbers=tuple(column.cell(row) for column in on_page),
-            topics=tuple(
-                TopicCell(None, f"{name} · not counted")
-                if score is None
-                else TopicCell(shade(score / max(highest, 1.0)), f"{name} · {score:z.2f}")
-                for score, name in ((mean_of(row.by_topic[places]), name) for name, places in groups)
-            ),
+            topics=_topic_cells(row, groups, max(highest, 1.0)),
         )
         lines.append(line)
     return lines
+
+
+def _topic_cells(row: BoardRow, groups: Sequence[tuple[str, slice]], highest: float) -> tuple[TopicCell, ...]:
+    scores: Sequence[float | None] = row.by_topic
+    if len(groups) < len(scores):
+        scores = [mean_of(scores[places]) for _, places in groups]
+    return tuple(
+        TopicCell(None, f"{name} · not counted")
+        if score is None
+        else TopicCell(shade(score / highest), f"{name} · {score:z.2f}")
+        for score, (name, _) in zip(scores, groups, strict=True)
+    )
 
 
 def _check(current: Board) -> dict[str, object]:

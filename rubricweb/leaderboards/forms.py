@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from django import forms
 from django.core.validators import MaxValueValidator
+from django.db.models import QuerySet
 from django.forms import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
@@ -17,6 +18,7 @@ from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.forms import (
     ChipForm,
     RenamedChoiceField,
@@ -24,9 +26,9 @@ from rubricweb.core.forms import (
     filled_in,
     offer_choices,
     offer_read,
-    offer_rows,
 )
 from rubricweb.core.http import parse_id
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RUNS_HELP, RunSlice, tasks, token_of
 from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
@@ -132,8 +134,7 @@ class LabelForm(forms.Form):
         offer_read(self, "grader", [row.config for row in graders(collection) if row.config in self.graders])
         self._fit_scale(self.data["grader"])
         offer_read(self, "bank", all_banks(collection))
-        versions = BankVersion.objects.filter(bank__collection=collection)
-        offer_rows(self, "version", versions.select_related("bank"))
+        offer_read(self, "version", _versions(collection))
         named = tasks(collection)
         has_choice = len(named) > 1 or "task" in given
         offer_choices(self, "task", [("", "all"), *(named.items() if has_choice else ())])
@@ -355,6 +356,16 @@ class AnalysisForm(BoardForm):
         """Return, in words, which options of the address the page leaves out."""
         reasons = {**NO_COLUMNS, **self.inapplicable}
         return [text for name, text in reasons.items() if self[name].value()]
+
+
+@read_once
+def _versions(collection: Collection) -> list[BankVersion]:
+    return _versions_of(collection.pk)
+
+
+@compiled_once
+def _versions_of(collection: int) -> QuerySet[BankVersion, BankVersion]:
+    return BankVersion.objects.filter(bank__collection=collection).select_related("bank")
 
 
 def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:

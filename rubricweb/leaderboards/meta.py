@@ -49,6 +49,7 @@ RESAMPLES = 1_000
 NAMED_COSTS = 3
 KEPT_DRAWS = 2_000
 Floats = NDArray[np.float64]
+RunScores = tuple[tuple[str, float], ...]
 NO_DRAWS: Floats = np.full(RESAMPLES, np.nan)
 
 
@@ -221,8 +222,13 @@ class CorrelationCell:
         """Return the runs whose place costs Kendall's tau most."""
         if self.value(Coefficient.KENDALL) is None:
             return ()
-        costs = costliest(self.ours, self.theirs, Coefficient.KENDALL)
-        return tuple(cost for cost in costs[:NAMED_COSTS] if cost.cost > 0)
+        return _costs(tuple(self.ours.items()), tuple(self.theirs.items()))
+
+
+@lru_cache(maxsize=KEPT_DRAWS)
+def _costs(ours: RunScores, theirs: RunScores) -> tuple[Cost, ...]:
+    costs = costliest(dict(ours), dict(theirs), Coefficient.KENDALL)
+    return tuple(cost for cost in costs[:NAMED_COSTS] if cost.cost > 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

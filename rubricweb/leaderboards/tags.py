@@ -9,12 +9,11 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from django import template
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
 from rubricweb.core.formatting import counted
-from rubricweb.core.tags import bdi, percent, score
+from rubricweb.core.tags import as_html, bdi, percent, score
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
 
@@ -46,14 +45,14 @@ def board_rows(
     At `compare` with `query` a run is looked into. The boxes of `ticked` runs are ticked.
     """
     rows = (
-        _row(line, escape(f"{compare}?{query}&a={line.row.run_id}"), line.row.run_id in ticked, judged_at)
+        _row(line, as_html(f"{compare}?{query}&a={line.row.run_id}"), line.row.run_id in ticked, judged_at)
         for line in lines
     )
     return mark_safe("\n".join(rows))  # noqa: S308  (escaped here)
 
 
 def _row(line: BoardLine, href: str, is_ticked: bool, judged_at: int) -> str:
-    row, run = line.row, escape(line.row.run_tag)
+    row, run = line.row, as_html(line.row.run_tag)
     first, *others = map(_number, line.numbers)
     parts = [
         f"<tr{_attributes(line)}>{_band(line)}",
@@ -61,7 +60,7 @@ def _row(line: BoardLine, href: str, is_ticked: bool, judged_at: int) -> str:
         f' id="tick-{row.run_id}" form="ticked" aria-label="Compare {run}" data-key-action="skip"',
         f"{' checked' if is_ticked else ''}> {row.interval}</td>",
         f'<th scope="row" class="board-run"><a href="{href}">{run}</a>',
-        f"<small>{escape(line.origin)} {_notes(row, judged_at)}</small></th>",
+        f"<small>{as_html(line.origin)} {_notes(row, judged_at)}</small></th>",
         f'<td class="board-axis">{dot_svg(line.dot, row) if line.dot else ""}</td>',
         f'<td class="num board-score">{first}</td><td class="board-change">{_change(line)}</td>',
         *(f'<td class="num">{number}</td>' for number in others),
@@ -86,7 +85,7 @@ def _band(line: BoardLine) -> str:
         return '<td class="board-band"></td>'
     if not line.band_rows:
         return ""
-    band = escape(line.band)
+    band = as_html(line.band)
     return f'<td class="board-band" rowspan="{line.band_rows}" title="{band}"><span>{band}</span></td>'
 
 
@@ -108,9 +107,9 @@ def _notes(row: BoardRow, judged_at: int) -> str:
 
 def _number(cell: BoardCell) -> str:
     if not cell.note:
-        return escape(cell.value)
-    title = f' title="{escape(cell.note_title)}"' if cell.note_title else ""
-    return f'{escape(cell.value)} <span class="board-note"{title}>{escape(cell.note)}</span>'
+        return as_html(cell.value)
+    title = f' title="{as_html(cell.note_title)}"' if cell.note_title else ""
+    return f'{as_html(cell.value)} <span class="board-note"{title}>{as_html(cell.note)}</span>'
 
 
 def _change(line: BoardLine) -> str:
@@ -125,9 +124,9 @@ def _change(line: BoardLine) -> str:
 
 
 def _topic_marks(line: BoardLine) -> str:
-    run = escape(line.row.run_tag)
+    run = as_html(line.row.run_tag)
     return "".join(
-        f'<i{GRADES[cell.shade]} data-tip="{run} · {escape(cell.label)}"></i>' for cell in line.topics
+        f'<i{GRADES[cell.shade]} data-tip="{run} · {as_html(cell.label)}"></i>' for cell in line.topics
     )
 
 
@@ -138,7 +137,7 @@ def dot_svg(dot: Dot, row: BoardRow | None = None) -> SafeString:
     parts = [f'<svg class="dots" width="100%" height="100%" {of}>']
     if row:
         ends = "no interval" if row.low is None else f"95 % interval {score(row.low)} to {score(row.high)}"
-        parts.append(f"<title>{escape(row.run_tag)}: {score(row.score)}, {ends}</title>")
+        parts.append(f"<title>{as_html(row.run_tag)}: {score(row.score)}, {ends}</title>")
     parts.append('<use href="#axis-lines" width="100%" height="100%" />')
     if dot.is_off:
         parts.append(f'<text x="{dot.at}%" y="50%" dx="-4" dy="4">◀ {dot.value:z.2f}</text></svg>')
@@ -185,11 +184,11 @@ def _cell(cell: TextCell, *, is_number: bool) -> str:
 
 
 def _attribute(name: str, value: str) -> str:
-    return f' {name}="{escape(value)}"' if value else ""
+    return f' {name}="{as_html(value)}"' if value else ""
 
 
 def _linked(text: str, href: str) -> str:
-    return f'<a dir="auto" href="{escape(href)}">{escape(text)}</a>' if href else bdi(text)
+    return f'<a dir="auto" href="{as_html(href)}">{as_html(text)}</a>' if href else bdi(text)
 
 
 @register.simple_tag

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -217,10 +217,19 @@ class Picture:
     """How to read the plot."""
     plot: Plot | None = None
     facts: tuple[Fact, ...] = ()
-    sheet: PrintedTable | None = None
+    tabulate: Callable[[], PrintedTable] | None = None
+    """Returns the same numbers as a table, which a page has when its reader opens it."""
     href: str = ""
     """What fills an empty frame: a page, and what its button says."""
     button: str = ""
+
+    @property
+    def has_sheet(self) -> bool:
+        return self.tabulate is not None
+
+    @property
+    def sheet(self) -> PrintedTable | None:
+        return self.tabulate() if self.tabulate else None
 
 
 LEFT, TOP, SIDE = 34, 14, 240

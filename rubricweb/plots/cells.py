@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ def shade(share: float) -> int:
     >>> [shade(share) for share in (0.0, 0.1, 0.6, 1.0)]
     [0, 1, 3, 5]
     """
-    return sum(share >= end for end in BINS)
+    return bisect_right(BINS, share)
 
 
 def topic_groups(topics: Sequence[str]) -> list[tuple[str, slice]]:

@@ -7,11 +7,13 @@ from itertools import groupby
 
 from django import forms
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import FileResponse, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import Context, HtmxRequest, download, page_or_part, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -20,11 +22,13 @@ from rubricweb.exports.boards import qrels_name, qrels_summary
 from rubricweb.exports.events import FlagsExportForm
 from rubricweb.exports.files import ONE_WAY
 from rubricweb.grades import visibility
+from rubricweb.grades.selectors import all_banks
 from rubricweb.home.checklist import checklist_of
 from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
+from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.public import PublishForm
 from rubricweb.releases import access, actions, readme
 from rubricweb.releases.bundle import PARTS
@@ -87,6 +91,7 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
         "is_valid": is_valid,
         "flags_form": FlagsExportForm(auto_id="flags_%s"),
         "one_way": ONE_WAY,
+        "banks": all_banks(collection),
         "assessed": assessed_banks(collection),
     }
     context |= _files(collection, form, labels) if is_valid else {}
@@ -126,7 +131,7 @@ def _for_organizers(
     context |= {"preview": preview(collection) if CONTENTS in request.GET else None}
     with visibility.reading_for_everybody():
         context |= {"withheld": visibility.hidden_count(collection.pk)}
-    context |= {"published": collection.public_boards.all(), "releases": releases(collection)}
+    context |= {"published": _published(collection.pk), "releases": releases(collection)}
     if new := new_board(collection, request.GET.get("new", "")):
         context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
     return context
@@ -232,8 +237,21 @@ def preview(collection: Collection) -> Preview:
 
 def releases(collection: Collection) -> list[Release]:
     """Return the newest first, without the lists of their files."""
-    rows = collection.releases.select_related("by").defer("files", "names", "left_out")
-    return list(rows)
+    rows = _releases(collection.pk)
+    for row in rows:
+        row.collection = collection
+    return rows
+
+
+@compiled_once
+def _releases(collection: int) -> QuerySet[Release, Release]:
+    rows = Release.objects.filter(collection=collection).select_related("by")
+    return rows.defer("files", "names", "left_out")
+
+
+@compiled_once
+def _published(collection: int) -> QuerySet[PublicBoard, PublicBoard]:
+    return PublicBoard.objects.filter(collection=collection)
 
 
 def parts_of(release: Release) -> list[PartFiles]:

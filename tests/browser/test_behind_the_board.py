@@ -46,6 +46,24 @@ def test_every_picture_is_downloaded(people, places):
             assert download.value.path().read_bytes().startswith(first)
 
 
+def test_a_table_is_fetched_and_copied_by_keys(people, places):
+    page = people.sign_in("viewer")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(places.of_collection("leaderboards:sure"))
+    picture = page.locator("#order")
+    picture.locator("summary", has_text="Table").focus()
+    page.keyboard.press("Enter")
+    expect(picture.get_by_role("table")).to_be_visible()
+    expect(picture.locator("summary", has_text="Table")).to_be_focused()
+    address = page.url
+    picture.locator("summary", has_text="Copy as").press("Enter")
+    for label, start in (("Copy LaTeX", "% "), ("Copy TSV", "# ")):
+        picture.get_by_role("button", name=label).press("Enter")
+        expect(page.locator("#announced")).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()").startswith(start)
+    assert page.url == address
+
+
 def test_a_plot_is_one_stop_whose_marks_arrows_reach(people, places):
     page = people.sign_in("viewer")
     page.goto(places.of_collection("leaderboards:sure"))

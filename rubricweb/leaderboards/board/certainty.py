@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection as Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def top(run_tags: Sequence[str], scores: Scores, ranks: RankIntervals | None) ->
     return Top(ranks.can_tell, first, not_behind, behind, resolved(scores, ranks.test))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScoredBoard:
     """The scores of a board with what they were computed from."""
 
@@ -90,22 +90,22 @@ class ScoredBoard:
     def run_tags(self) -> tuple[str, ...]:
         return self.table.run_tags
 
-    @property
+    @cached_property
     def means(self) -> NDArray[np.float64]:
         """Shape (runs,), without the last digits of sums, which would untie runs."""
         return np.round(self.table.means(), TIED_DECIMALS)
 
-    @property
+    @cached_property
     def merits(self) -> Scores:
         """Return the scores such that higher is better, shape (runs, topics)."""
         return self.spec.measure.merits(self.table.scores)
 
-    @property
+    @cached_property
     def mean_merits(self) -> NDArray[np.float64]:
         """Return `means` such that higher is better, to order runs by, shape (runs,)."""
         return self.spec.measure.merits(self.means)
 
-    @property
+    @cached_property
     def ranks(self) -> RankIntervals | None:
         """Return the ranks that the topics leave open; None where there is nothing to test them by."""
         if not self.spec.measure.bootstraps_by_topic:
@@ -117,11 +117,11 @@ class ScoredBoard:
         """Return what can be said of the first run; None where there is nothing to test."""
         return top(self.run_tags, self.table.scores, self.ranks)
 
-    @property
+    @cached_property
     def by_run(self) -> dict[str, float]:
         return dict(zip(self.run_tags, self.means.tolist(), strict=True))
 
-    @property
+    @cached_property
     def merit_by_run(self) -> dict[str, float]:
         return dict(zip(self.run_tags, self.mean_merits.tolist(), strict=True))
 

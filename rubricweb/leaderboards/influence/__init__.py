@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan
@@ -22,12 +24,20 @@ from grading.statistics.influence import (
     ranks,
 )
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import passage_labels
 from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, keep_items
-from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, answered, parts, unit_scores
+from rubricweb.leaderboards.board.scores import (
+    NOTHING,
+    TopicItems,
+    answered,
+    parts,
+    secret_wordings,
+    unit_scores,
+)
 from rubricweb.leaderboards.sheets import SheetColumn, possible_ranks, sheet
 
 Floats = NDArray[np.float64]
@@ -237,9 +247,19 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
 
 def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
     """Return texts by topic id and uid, without secret items; an item without a text has its uid."""
-    topics = [topic.topic_id for topic, items in scored.base.units() if items != NOTHING]
-    rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
-    return {(topic_id, uid): text or uid for topic_id, uid, text in rows}
+    topics = {topic.topic_id for topic, items in scored.base.units() if items != NOTHING}
+    rows = _open_texts(scored.spec.collection.pk)
+    if secret_wordings(scored.spec.collection.pk):  # of which some readers may see some
+        secret = ItemRevision.objects.filter(topic__in=topics, is_secret=True)
+        rows = [*rows, *secret.values_list("topic_id", "uid", "text")]
+    return {(topic_id, uid): text or uid for topic_id, uid, text in rows if topic_id in topics}
+
+
+@compiled_once
+def _open_texts(collection: int) -> QuerySet[ItemRevision, Any]:
+    """Return topic, uid and text of the wordings that are secret from nobody."""
+    rows = ItemRevision.including_secret.filter(topic__collection=collection, is_secret=False)
+    return rows.values_list("topic_id", "uid", "text")
 
 
 def items_table(

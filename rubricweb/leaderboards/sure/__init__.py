@@ -32,6 +32,8 @@ from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lowest
 from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
+from rubricweb.leaderboards.board.scores import secret_wordings
+from rubricweb.leaderboards.influence import Texts
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell, reference
 from rubricweb.leaderboards.sheets import plain_sheet
 from rubricweb.plots import Fact
@@ -311,9 +313,22 @@ class Evidence:
         runs = "1 run" if self.n_runs == 1 else f"{self.n_runs:,} runs"
         return Fact("n", f"{runs}, {n_topics:,} topic{'s' * (n_topics != 1)}")
 
+    @cached_property
+    def _compare(self) -> str:
+        return f"{reverse('leaderboards:compare', args=[self.spec.collection.slug])}?{self.query}"
+
     def run_page(self, run_pk: int) -> str:
-        address = reverse("leaderboards:compare", args=[self.spec.collection.slug])
-        return f"{address}?{self.query}&a={run_pk}"
+        return f"{self._compare}&a={run_pk}"
+
+    def grid(self, topic_id: int) -> str:
+        """Return the address of the topic's grid; empty without items."""
+        bank, chosen = self.spec.bank, {"view": "grid"}
+        return reverse("review:topic", args=[bank.pk, topic_id], query=chosen) if bank else ""
+
+    def public(self, texts: Texts) -> Texts:
+        """Return the texts that a file may have."""
+        secret = secret_wordings(self.spec.collection.pk)
+        return {place: text for place, text in texts.items() if place not in secret}
 
 
 def interval_facts(ends: ConfidenceInterval) -> tuple[Fact, ...]:

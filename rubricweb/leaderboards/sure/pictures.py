@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from django.urls import reverse
@@ -21,9 +22,8 @@ from rubricweb.leaderboards import agreement_tables, sure as findings
 from rubricweb.leaderboards.agreement import lowest
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.columns import changed
-from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.selectors import of_judgments
-from rubricweb.leaderboards.influence import InfluenceRow, item_influences, item_texts, items_table
+from rubricweb.leaderboards.influence import InfluenceRow, Texts, item_influences, item_texts, items_table
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
 from rubricweb.leaderboards.sheets import SheetColumn, plain_sheet, sheet
 from rubricweb.leaderboards.sure import KENDALL, Evidence, interval_facts
@@ -79,7 +79,7 @@ def order(evidence: Evidence) -> Picture:
     title = findings.order(evidence.tau, evidence.n_runs, evidence.whose)
     plot = scatter(points, name="order", sentence=title, axes=(x_name, "grader"), is_equal=is_equal)
     facts = (evidence.runs_fact, *interval_facts(cell.interval(KENDALL)))
-    return Picture("order", title, subtitle, plot, facts, _order_sheet(evidence, tags, other))
+    return Picture("order", title, subtitle, plot, facts, partial(_order_sheet, evidence, tags, other))
 
 
 def _order_sheet(evidence: Evidence, tags: Sequence[str], other: Reference) -> PrintedTable:
@@ -134,7 +134,7 @@ def judged(evidence: Evidence) -> Picture:
     kappa, spread = agreement.kappa(low, relevant), agreement.interval(low, relevant)
     facts = [Fact("n", counted(n, "passage")), Fact("right: judged", f"{relevant} or more")]
     facts += [Fact(agreement_tables.SIGN, f"{kappa:z.2f}")] if kappa is not None else []
-    table = agreement_tables.graded(agreement, min_relevant=relevant)
+    table = partial(agreement_tables.graded, agreement, min_relevant=relevant)
     return Picture("judged", title, subtitle, plot, (*facts, *interval_facts(spread)), table)
 
 
@@ -169,20 +169,24 @@ def confirmed(evidence: Evidence) -> Picture:
         shaded_from=low,
         shaded="counts as covered",
     )
+    facts = (Fact("n", f"{counted(n, 'pair')}, drawn at random"), Fact("bars:", "95 %"))
+    plot = levels(marks, frame, name=name, sentence=title)
+    return Picture(name, title, subtitle, plot, facts, partial(_confirmed_sheet, evidence, by_grade))
+
+
+def _confirmed_sheet(evidence: Evidence, by_grade: Sequence[tuple[int, int, int]]) -> PrintedTable:
     rows: list[dict[str, Value]] = []
     for grade, cells, covered in by_grade:
         ends = wilson(covered, cells)
         share = covered / cells if cells else None
         rows.append({"grade": grade, "cells": cells, "covered": covered, "share": share})
         rows[-1] |= {"low": ends.low, "high": ends.high}
-    table = plain_sheet(
+    return plain_sheet(
         "Pairs that people call covered, by grade",
         ("Grade", "Pairs", "Covered", "Share", "From", "To"),
         rows,
         evidence.stated(("sample", "pairs drawn at random"), ("intervals", "95 %, Wilson")),
     )
-    facts = (Fact("n", f"{counted(n, 'pair')}, drawn at random"), Fact("bars:", "95 %"))
-    return Picture(name, title, subtitle, levels(marks, frame, name=name, sentence=title), facts, table)
 
 
 def _by_grade(drawn: RatedSample, low: int, top: int) -> list[tuple[int, int, int]]:
@@ -222,10 +226,6 @@ def items(evidence: Evidence) -> Picture:
     move = max((row.influence.largest_move for row in rows), default=0)
     can_tell = scored.ranks is not None and scored.ranks.can_tell
     title = findings.influence(len(rows), n_beyond, move, can_tell=can_tell)
-    grids = {
-        topic.topic_id: reverse("review:topic", args=[bank.pk, topic.topic_id], query={"view": "grid"})
-        for topic in scored.base.pool.topics
-    }
     bars = [
         Bars(
             _label(row, texts[row.topic_id, row.uid]),
@@ -233,7 +233,7 @@ def items(evidence: Evidence) -> Picture:
             row.gains[1],
             row.loses[0],
             row.gains[0],
-            grids[row.topic_id],
+            evidence.grid(row.topic_id),
         )
         for row in rows[:MOST_ITEMS]
     ]
@@ -241,16 +241,17 @@ def items(evidence: Evidence) -> Picture:
     plot = None
     if bars and scored.run_tags:
         plot = tornado(bars, name="items", sentence=title, heads=("loses most", "gains most"))
-    secret = secret_wordings(evidence.spec.collection.pk)
-    public = {place: text for place, text in texts.items() if place not in secret}
-    table = items_table(scored, rows, texts, public, grids.__getitem__)
     counted = f"{len(rows):,} items" + (f", the {len(bars)} largest" if len(bars) < len(rows) else "")
     facts = (
         Fact("n", counted),
         Fact("largest move in rank", str(move)),
         Fact("items that move a run beyond chance", f"{n_beyond:,}"),
     )
-    return Picture("items", title, subtitle, plot, facts, table)
+    return Picture("items", title, subtitle, plot, facts, partial(_items_sheet, evidence, rows, texts))
+
+
+def _items_sheet(evidence: Evidence, rows: Sequence[InfluenceRow], texts: Texts) -> PrintedTable:
+    return items_table(evidence.scored, rows, texts, evidence.public(texts), evidence.grid)
 
 
 def _label(row: InfluenceRow, text: str) -> str:
@@ -306,7 +307,7 @@ def thresholds(evidence: Evidence) -> Picture:
     beyond = (Fact(f"not clearly behind {best}:", rivals),) if is_as_good is not None else ()
     facts = (evidence.runs_fact, *beyond)
     plot = levels(marks, frame, name=name, sentence=title)
-    return Picture(name, title, subtitle, plot, facts, _threshold_sheet(evidence, grades, cells))
+    return Picture(name, title, subtitle, plot, facts, partial(_threshold_sheet, evidence, grades, cells))
 
 
 def _at(other: Reference, scored: ScoredBoard, grade: int) -> CorrelationCell:

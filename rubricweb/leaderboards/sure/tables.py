@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from django.urls import reverse
-
 from grading.formats.tables import PrintedTable, Value
 from grading.measures import registry
 from grading.statistics.diagnostics import families
@@ -17,8 +15,7 @@ from rubricweb.leaderboards import agreement, agreement_tables, influence, meta,
 from rubricweb.leaderboards.board import MissingTopic, provenance
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.lookup import parse_measures
-from rubricweb.leaderboards.board.scores import secret_wordings
-from rubricweb.leaderboards.influence import Texts, duplicates, pool
+from rubricweb.leaderboards.influence import duplicates, pool
 from rubricweb.leaderboards.sheets import plain_sheet
 from rubricweb.leaderboards.sure import Evidence
 
@@ -108,23 +105,25 @@ def between(choice: Choice) -> PrintedTable:
 
 
 def runs(choice: Choice) -> PrintedTable:
-    scored, texts = choice.evidence.scored, influence.item_texts(choice.evidence.scored)
+    evidence = choice.evidence
+    scored, texts = evidence.scored, influence.item_texts(evidence.scored)
     rows = [
         row
         for row in influence.item_influences(scored).dependents
         if (row.row.topic_id, row.row.uid) in texts
     ]
-    return influence.runs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
+    return influence.runs_table(scored, rows, texts, evidence.public(texts), evidence.grid)
 
 
 def pairs(choice: Choice) -> PrintedTable:
-    scored, texts = choice.evidence.scored, influence.item_texts(choice.evidence.scored)
+    evidence = choice.evidence
+    scored, texts = evidence.scored, influence.item_texts(evidence.scored)
     rows = [
         pair
         for pair in influence.pairs(scored)
         if {(pair.topic_id, pair.first), (pair.topic_id, pair.second)} <= set(texts)
     ]
-    return influence.pairs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
+    return influence.pairs_table(scored, rows, texts, evidence.public(texts), evidence.grid)
 
 
 def holes(choice: Choice) -> PrintedTable:
@@ -167,18 +166,6 @@ def grades(choice: Choice) -> PrintedTable:
     ]
     stated = provenance.scored_statements(choice.evidence.scored)
     return plain_sheet("Grades", ("Grade", "Pairs", "Share"), lines, stated)
-
-
-def _public(choice: Choice, texts: Texts) -> Texts:
-    """Return the texts that a file may have."""
-    secret = secret_wordings(choice.evidence.spec.collection.pk)
-    return {place: text for place, text in texts.items() if place not in secret}
-
-
-def _grid(choice: Choice) -> Callable[[int], str]:
-    bank = choice.evidence.spec.bank
-    chosen = {"view": "grid"}
-    return lambda topic_id: reverse("review:topic", args=[bank.pk, topic_id], query=chosen) if bank else ""
 
 
 TABLES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import call_command
@@ -18,9 +19,11 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions
 from rubricweb.banks.changes import EditConflict, StaysSecret, hide_item, show_item
 from rubricweb.banks.models import Item, ItemChange
+from rubricweb.banks.selectors import banks_with_texts
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.campaigns.population import CellChoice, chosen
+from rubricweb.core.reader import Reader, reading_as
 from rubricweb.graders.models import DryRun
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.models import Grade, MatrixStamp
@@ -301,3 +304,11 @@ def test_commands_write_it_only_when_asked(made, capsys):
     assert not [word for word in PLANTED if word in capsys.readouterr().out]
     call_command("export_bank", "autumn", "main", "--with-secret")
     assert NOW in capsys.readouterr().out
+
+
+def test_a_bank_whose_texts_are_all_secret_has_texts_for_those_who_may_see_them(bank, developer, viewer):
+    for item in bank.items.all():
+        hide(item)
+    for person, found in ((developer, {bank}), (viewer, set())):
+        with reading_as(Reader(request=SimpleNamespace(user=person))):
+            assert banks_with_texts([bank]) == found

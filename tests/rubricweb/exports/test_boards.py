@@ -50,6 +50,19 @@ def test_zero_is_written_and_ungraded_is_left_out(made):
     assert lines(made)[3:] == ["t2 0 e1 0"]
 
 
+def test_a_preview_follows_the_grades(made):
+    """What it says of a topic is kept with the topic's grades."""
+    spec, place = spec_of(made), {"passage": made.passages["d3"], "revision": made.items["t1"][1].revision}
+    kept = boards.qrels_summary(spec)
+    assert kept.losses[0] == "topic t1, passage d3: that its label stands on 1 of 2 items"
+    assert boards.qrels_summary(spec) == kept
+    Grade.objects.filter(**place).update(rating=5, outcome="numeric")
+    MatrixStamp.objects.filter(config=made.config, topic=made.topics["t1"]).update(number=new_stamp())
+    after = boards.qrels_summary(spec)
+    assert [loss for loss in after.losses if "topic t1" in loss] == []
+    assert (dict(kept.by_label), dict(after.by_label)) == ({5: 1, 4: 2, 3: 1, 2: 1}, {5: 2, 4: 2, 2: 1})
+
+
 @pytest.mark.parametrize(
     ("measure", "found"),
     [

@@ -11,10 +11,12 @@ import zipfile
 import pytest
 from django.urls import reverse
 
+from rubricweb.banks.changes import hide_item
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core.models import new_stamp
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.human_ratings import Cell, rate_cell
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.selectors import graders_of
 from rubricweb.leaderboards.sure.pictures import PICTURES
 from rubricweb.leaderboards.sure.tables import TABLES
@@ -292,3 +294,38 @@ def test_what_people_rated_is_no_number_for_those_who_still_rate_blind(
     assert response.context["checked"] == ""
     assert "people have rated" not in text(response)
     assert "people have rated 1 of its pairs" in text(client_of(viewer).get(SURE))
+
+
+def test_a_table_is_in_the_page_once_its_reader_opens_it(made, rated, owner, client_of):
+    judge(made)
+    client = client_of(owner)
+    page = markup(client.get(SURE))
+    assert "tabular" not in page
+    for name in ("order", "judged", "items", "thresholds"):
+        address = f"?others=1&amp;table={name}"
+        assert f'hx-get="{address}"' in markup(client.get(SURE, {"others": "1"}))
+        opened = markup(client.get(SURE, {"others": "1", "table": name}))
+        assert opened.count("<pre") == 2
+        assert f'id="{name}-tex"' in opened
+        assert f'hx-get="{address}"' not in opened
+    assert 'id="assessors-by-tsv"' in markup(client.get(SURE, {"table": "assessors"}))
+
+
+def test_a_changed_grade_is_seen_at_once(made, viewer, client_of):
+    judge(made)
+    client = client_of(viewer)
+    before = [picture(client.get(SURE), name).plot.body for name in ("order", "judged", "items")]
+    assert before == [picture(client.get(SURE), name).plot.body for name in ("order", "judged", "items")]
+    Grade.objects.filter(config=made.config, passage=made.passages["d1"]).update(rating=1)
+    MatrixStamp.objects.filter(config=made.config).update(number=new_stamp())
+    after = [picture(client.get(SURE), name).plot.body for name in ("order", "judged", "items")]
+    assert all(then != now for then, now in zip(before, after, strict=True))
+
+
+def test_a_secret_item_is_drawn_for_those_who_may_see_it(made, viewer, developer, client_of):
+    item = made.items["t1"][0]
+    hide_item(item, seen=item.version, by=None)
+    assert item.revision.text not in picture(client_of(viewer).get(SURE), "items").plot.body
+    assert item.revision.text in picture(client_of(developer).get(SURE), "items").plot.body
+    for person in (viewer, developer):
+        assert item.revision.text not in client_of(person).get(SURE, {"form": "items.tsv"}).text
