@@ -251,7 +251,7 @@ def test_people_rate_items_that_no_grader_rates(place, collection, owner, client
     last = HumanGrade.objects.filter(by=owner, revision=item.revision, passage=passage).count()
     sent = {"seen": last, "revision": item.revision_id, "part": "cell", "rating": 3}
     response = client_of(owner).post(at, sent, headers={"HX-Request": "true"})
-    assert (response.status_code, response.context["cell"].text, response.context["cell"].own) == (
+    assert (response.status_code, response.context["cell"].cell.text, response.context["cell"].cell.own) == (
         200,
         text,
         "3",

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 def test_no_address_shows_a_bare_part(collection, owner, viewer, client_of):
     bank = world(collection, owner, viewer)
-    known = parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
+    known = parameters(bank, viewer, blind_campaign(bank, by=owner, assignees=[viewer]))
     client = client_of(owner)
     answers = {route.name: client.get(route.address(known)) for route in readable_routes()}
     pages = {

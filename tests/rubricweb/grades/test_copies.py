@@ -82,7 +82,7 @@ def blind(collection, owner, assessor) -> Blind:
         user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
     ).user
     choice = CellChoice(bank, (topic,), frozenset(KINDS), raters(bank)[0], size=1)
-    campaign = open_campaign(choice, CampaignPlan("Blind", raters=(assessor,)), by=owner, seed=5)
+    campaign = open_campaign(choice, CampaignPlan("Blind", assignees=(assessor,)), by=owner, seed=5)
     cell = campaign.cells.get()
     return Blind(bank, cell, spare if cell.item == asked else asked, assessor, second)
 
@@ -233,7 +233,7 @@ def test_an_own_item_from_before_the_campaign_is_hidden_too(collection, owner, a
     regrade(collection, by=owner)
     items = bank.items.filter(revision__text="Which pigment is red?")
     choice = CellChoice(bank, (topic,), frozenset(KINDS), raters(bank)[0])
-    campaign = open_campaign(choice, CampaignPlan("Blind", raters=(assessor,)), by=owner, seed=5)
+    campaign = open_campaign(choice, CampaignPlan("Blind", assignees=(assessor,)), by=owner, seed=5)
     campaign.cells.exclude(item__in=items).delete()
     assert visible(assessor, topic, "Which pigment is red ?") == set()
     for cell in campaign.cells.all():
@@ -249,7 +249,7 @@ def test_a_rated_cell_of_the_campaign_shows_its_grade_at_once(collection, owner,
         banks.add_item(bank, topic, kind=ItemKind.QUESTION, text=text, by=assessor)
     regrade(collection, by=owner)
     choice = CellChoice(bank, (topic,), frozenset(KINDS), raters(bank)[0])
-    campaign = open_campaign(choice, CampaignPlan("Blind", raters=(assessor,)), by=owner, seed=5)
+    campaign = open_campaign(choice, CampaignPlan("Blind", assignees=(assessor,)), by=owner, seed=5)
     first, second = campaign.cells.all()
     assert visible(assessor, topic, first.revision.text) == set()
     rate_cell(first.human_cell, rating=3, by=assessor, seen=0)

@@ -41,7 +41,7 @@ def test_a_large_job_is_a_backfill_whoever_starts_it(job, collection, config, de
     """By the time that it takes, not by its cells."""
     assert job.priority == "high"
     steer(job, "cancel-now", by=developer)
-    monkeypatch.setattr(progress, "rate_of", lambda chunks: 11 / actions.SECONDS_TO_WAIT_FOR)
+    monkeypatch.setattr(progress, "speed_of", lambda chunks: 11 / actions.SECONDS_TO_WAIT_FOR)
     assert actions.start_grading(collection, by=developer, configs=[config])[0].priority == "default"
 
 
