@@ -24,10 +24,10 @@ ROW = """
   <td class="nowrap">{submitted}</td>
   <td><div class="row">{changes}</div></td>
 </tr>"""
-ANSWERS = """<a class="small" href="{to}">Answers<span class="visually-hidden">of {tag}</span></a>"""
-MADE = '<a class="small" href="{to}" aria-label="How it is made: {tag}">How it is made</a>'
-PRIORITY = '<span class="small muted">priority {priority}</span>'
-BADGE = '<span class="badge">{tag}</span>'
+ANSWERS = """<a class="small" href="{to}">Answers<span class="visually-hidden">of {tag}</span></a> """
+MADE = '<a class="small" href="{to}" aria-label="How it is made: {tag}">How it is made</a> '
+PRIORITY = '<span class="small muted">priority {priority}</span> '
+BADGE = '<span class="badge">{tag}</span> '
 DESCRIPTION = '<div dir="auto" class="small muted">{text}</div>'
 REJECTION = '<div class="small muted">{text}</div>'
 TEAM = '<td dir="auto">{team}</td>'

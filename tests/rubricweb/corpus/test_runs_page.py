@@ -94,6 +94,7 @@ def test_an_organizer_describes_a_run(owner, run, client_of):
     assert (entry.by, entry.detail) == (owner, "bm25: team, task, type, priority, description, tags")
     page = markup(client_of(owner).get(PAGE))
     assert "BM25 &lt;b&gt;and&lt;/b&gt; a reader." in page
+    assert 'priority 2</span> <span class="badge">late</span> <span class="badge">long answers</span>' in page
 
 
 def test_the_form_of_a_run_opens_below_its_row(owner, run, client_of):
