@@ -61,7 +61,8 @@ check-fast: setup-test ## format, lint, types, import rules, migrations, and the
 	$(BIN)/pytest --quiet --database sqlite $(HOUSE)
 
 check: check-fast ## check-fast, then every other test on SQLite
-	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite $(HOUSE:%=--ignore %)
+	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite --ignore tests/browser $(HOUSE:%=--ignore %)
+	$(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/browser
 
 test: check ## check, then on PostgreSQL what depends on the database: in Chromium those that write at once
 	$(BIN)/pytest $(PYTEST_ARGS) --database postgres --ignore tests/grading -m "concurrent or not (browser or models or portable)"
