@@ -78,8 +78,8 @@ def form_response(
     return response
 
 
-def after_post(request: HtmxRequest, template: str, context: Context, *, to: str) -> HttpResponse:
-    """Respond to a change: render the fragment `template` for htmx, else redirect to `to`."""
+def part_or_redirect(request: HtmxRequest, template: str, context: Context, *, to: str) -> HttpResponse:
+    """Render the fragment `template` for htmx, else redirect to the page `to`."""
     if not request.htmx:
         return redirect(to)
     return _vary(render(request, template, dict(context)))

@@ -15,7 +15,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.core.compiled import compiled_once
-from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
+from rubricweb.core.http import (
+    HtmxRequest,
+    form_response,
+    offer_undo,
+    page_or_part,
+    parse_id,
+    part_or_redirect,
+)
 from rubricweb.corpus import access, actions
 from rubricweb.corpus.models import Collection, Ranking, Response, Run, Topic
 
@@ -200,7 +207,7 @@ def _changed(request: HtmxRequest, run: Run, done: str, *, undo: str) -> HttpRes
     else:
         messages.success(request, done)
     to = reverse("corpus:runs", args=[run.collection.slug])
-    return after_post(request, f"{PAGE}#runs", _listed(run.collection), to=to)
+    return part_or_redirect(request, f"{PAGE}#runs", _listed(run.collection), to=to)
 
 
 def _listed(collection: Collection) -> dict[str, object]:

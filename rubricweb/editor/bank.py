@@ -19,11 +19,11 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import (
     Context,
     HtmxRequest,
-    after_post,
     form_response,
     offer_undo,
     page_or_part,
     parse_id,
+    part_or_redirect,
 )
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
@@ -212,7 +212,7 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         "can_edit": _can_edit(request, bank.collection),
     }
     to = f"{editor_url(request, bank, item.topic)}#item-{item.pk}"
-    return to_the_row(request, item, after_post(request, "editor/_item.html", context, to=to))
+    return to_the_row(request, item, part_or_redirect(request, "editor/_item.html", context, to=to))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -247,7 +247,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
     undo_at = change_url(request, item, inverse)
     offer_undo(request, sentence, undo_at, seen=item.version)
     to = f"{editor_url(request, item.bank, item.topic, changed=item.pk)}#changed"
-    return items_changed(after_post(request, "editor/_item_retire.html#done", context, to=to))
+    return items_changed(part_or_redirect(request, "editor/_item_retire.html#done", context, to=to))
 
 
 def _confirmation(

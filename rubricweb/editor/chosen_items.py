@@ -15,7 +15,7 @@ from rubricweb.banks import access, actions, selectors as banks
 from rubricweb.banks.changes import BankError, EditConflict, hide_items, show_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.formatting import counted
-from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo
+from rubricweb.core.http import HtmxRequest, form_response, offer_undo, part_or_redirect
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import trial
 from rubricweb.editor.forms import (
@@ -115,7 +115,7 @@ def _require_editor(request: HtmxRequest, items: Iterable[Item]) -> None:
 
 def _done(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context = {"bank": bank, "topic": topic}
-    response = after_post(
+    response = part_or_redirect(
         request, "editor/_items_retire.html#done", context, to=editor_url(request, bank, topic)
     )
     return items_changed(response)

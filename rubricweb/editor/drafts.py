@@ -24,7 +24,14 @@ from rubricweb.banks.access import (
 from rubricweb.banks.changes import BankError, CannotDraft
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
-from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_ids
+from rubricweb.core.http import (
+    HtmxRequest,
+    form_response,
+    offer_undo,
+    page_or_part,
+    parse_ids,
+    part_or_redirect,
+)
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import draft_inbox, items
@@ -97,7 +104,7 @@ def after_request(
         else:
             messages.success(request, message)
             context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
-            answer = after_post(request, f"{TOPIC_PAGE}#form", context, to=inbox_url(bank, topic))
+            answer = part_or_redirect(request, f"{TOPIC_PAGE}#form", context, to=inbox_url(bank, topic))
             return trigger_client_event(answer, "drafts-changed", after="settle")
     inbox = draft_inbox.inbox(bank, topic)
     context = inbox_context(request, bank, topic, inbox) | {"form": form}
@@ -221,7 +228,7 @@ def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: i
         (pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0
     )
     to = inbox_url(bank, topic)
-    return items.items_changed(after_post(request, f"{TOPIC_PAGE}#inbox", context, to=to))
+    return items.items_changed(part_or_redirect(request, f"{TOPIC_PAGE}#inbox", context, to=to))
 
 
 def _refuse(request: HtmxRequest, draft: draft_models.Draft, reason: str) -> HttpResponse:

@@ -33,7 +33,7 @@ from rubricweb.banks.versions import (
     versions,
 )
 from rubricweb.core.forms import ChipForm, offer_choices
-from rubricweb.core.http import HtmxRequest, after_post, form_response, parse_id
+from rubricweb.core.http import HtmxRequest, form_response, parse_id, part_or_redirect
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.access import collection_for
 from rubricweb.editor.forms import FiguresForm, board_graders, rating_graders
@@ -268,7 +268,7 @@ def history(request: HtmxRequest, slug: str) -> HttpResponse:
     naming = VersionForm(request.POST if is_change else None, auto_id="version-%s")
     if naming.is_valid() and _named(request, bank, naming):
         fresh = _listed(request, bank) | {"naming": VersionForm(auto_id="version-%s")}
-        return after_post(request, f"{PAGE}#changes", fresh, to=history_url(bank))
+        return part_or_redirect(request, f"{PAGE}#changes", fresh, to=history_url(bank))
     context = _listed(request, bank) | {"naming": naming}
     if "of" in request.GET:
         sides = (_version(bank, request.GET["of"]), _version(bank, request.GET.get("with", NOW)))

@@ -19,7 +19,14 @@ from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
 from rubricweb.banks.changes import BankError, EditConflict, hide_item, show_item
 from rubricweb.banks.models import Bank, Item
-from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
+from rubricweb.core.http import (
+    HtmxRequest,
+    form_response,
+    offer_undo,
+    page_or_part,
+    parse_id,
+    part_or_redirect,
+)
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.draft_inbox import draft_of
 from rubricweb.editor.forms import (
@@ -78,7 +85,9 @@ def to_the_row(request: HtmxRequest, item: Item, response: HttpResponse) -> Http
 def after_change(request: HtmxRequest, item: Item) -> HttpResponse:
     to = f"{editor_url(request, item.bank, item.topic)}#item-{item.pk}"
     context = {"row": selectors.item_row(item), "bank": item.bank, "can_edit": True, "is_fresh": True}
-    return items_changed(to_the_row(request, item, after_post(request, "editor/_item.html", context, to=to)))
+    return items_changed(
+        to_the_row(request, item, part_or_redirect(request, "editor/_item.html", context, to=to))
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -92,7 +101,7 @@ def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     messages.success(request, f"{form.cleaned_data['kind'].capitalize()} added.")
     context |= {"form": new_item_form(topic, after=form), "is_fresh": True}
     to = f"{editor_url(request, bank, topic)}#new-item"
-    return items_changed(after_post(request, "editor/_item_add.html", context, to=to))
+    return items_changed(part_or_redirect(request, "editor/_item_add.html", context, to=to))
 
 
 def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:

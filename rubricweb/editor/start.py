@@ -26,7 +26,7 @@ from rubricweb.banks.draft_models import KINDS, DraftJob
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
-from rubricweb.core.http import HtmxRequest, after_post, page_or_part
+from rubricweb.core.http import HtmxRequest, page_or_part, part_or_redirect
 from rubricweb.corpus import access, writers
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs import steering
@@ -198,7 +198,7 @@ def draft_limits(request: HtmxRequest, bank_id: int, draft_job_id: int) -> HttpR
         )
     if form.is_valid():
         change_limits(job, form.limits, by=request.user)
-    return after_post(request, f"{PAGE}#start", _card(job.bank), to=_address(job.bank))
+    return part_or_redirect(request, f"{PAGE}#start", _card(job.bank), to=_address(job.bank))
 
 
 def _address(bank: Bank) -> str:

@@ -23,7 +23,7 @@ from rubricweb.accounts import roles
 from rubricweb.banks import access, actions, changes, selectors
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
 from rubricweb.core.formatting import counted, rank_span
-from rubricweb.core.http import HtmxRequest, after_post, form_response
+from rubricweb.core.http import HtmxRequest, form_response, part_or_redirect
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
@@ -332,7 +332,7 @@ def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
     )
     messages.success(request, f"Saved: {counted(changed, 'item')} changed.")
     to = reverse("editor:trial", args=[weight_trial.bank.pk, weight_trial.topic.pk])
-    return after_post(
+    return part_or_redirect(
         request, f"{TOPIC_PAGE}#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to
     )
 

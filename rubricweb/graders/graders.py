@@ -22,7 +22,7 @@ from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.campaigns.selectors import check_address
 from rubricweb.core.compiled import compiled_once
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part, parse_id
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id, part_or_redirect
 from rubricweb.corpus import actions as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -102,7 +102,7 @@ def trial(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the progress of a try."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     page = reverse("graders:graders", args=[slug])
-    return after_post(request, "graders/_trial.html", trial_context(collection, request.GET), to=page)
+    return part_or_redirect(request, "graders/_trial.html", trial_context(collection, request.GET), to=page)
 
 
 @require_POST

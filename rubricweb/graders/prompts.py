@@ -18,7 +18,7 @@ from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.core.compiled import compiled_once
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part, parse_id
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id, part_or_redirect
 from rubricweb.corpus import prompts as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, OwnPrompt
@@ -251,7 +251,7 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
     )
     context = _place(collection) | dry_run_context(dry_run)
     to = reverse("graders:dry-run", args=[slug, dry_run.pk])
-    return after_post(request, f"{PAGE}#dry_run", context, to=to)
+    return part_or_redirect(request, f"{PAGE}#dry_run", context, to=to)
 
 
 @require_safe
@@ -291,7 +291,7 @@ def _why_not(form: PromptForm, has_model: bool) -> str:
 def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:
     context = _place(collection) | listed(collection)
     to = reverse("graders:graders", args=[collection.slug])
-    return after_post(request, f"{PAGE}#prompts", context, to=to)
+    return part_or_redirect(request, f"{PAGE}#prompts", context, to=to)
 
 
 def _writing(

@@ -17,7 +17,7 @@ from grading.in_context import seen_of
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.banks.models import DIRECT_UID, Item
-from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part, parse_id
+from rubricweb.core.http import Context, HtmxRequest, page_or_part, parse_id, part_or_redirect
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions, configs, visibility
@@ -214,7 +214,7 @@ def again(request: HtmxRequest, slug: str, grade_id: int) -> HttpResponse:
     if request.htmx and request.POST.get("part") == "again":
         address = back_to(request, collection)
         context = {"again": again_of(request, grade, collection, address=address)}
-        return after_post(request, "grades/_again.html", context, to=address)
+        return part_or_redirect(request, "grades/_again.html", context, to=address)
     return _answer(request, collection)
 
 

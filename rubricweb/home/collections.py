@@ -370,4 +370,6 @@ def _waiting(collections: Keys) -> QuerySet[Run, int]:
 def collections(request: http.HtmxRequest) -> HttpResponse:
     """List the user's collections, for the menu of the bar; who opens the address gets the page of them."""
     listed = Collection.objects.visible_to(request.user).order_by("name")
-    return http.after_post(request, "home/collections.html", {"collections": listed}, to=reverse("home:home"))
+    return http.part_or_redirect(
+        request, "home/collections.html", {"collections": listed}, to=reverse("home:home")
+    )

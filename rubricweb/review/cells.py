@@ -19,7 +19,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.actions import undo_in_grid
 from rubricweb.core.formatting import rating_words
-from rubricweb.core.http import HtmxRequest, after_post, page_or_part
+from rubricweb.core.http import HtmxRequest, page_or_part, part_or_redirect
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import human_ratings
 from rubricweb.grades.human_matrices import RatingSource
@@ -231,7 +231,7 @@ def _respond(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse
     if not request.htmx:
         if saving.refusal:
             messages.error(request, str(saving.refusal))
-        return after_post(request, "", {}, to=to + address_kept(request)["suffix"])
+        return part_or_redirect(request, "", {}, to=to + address_kept(request)["suffix"])
     context = _context(request, place) | {"saving": saving}
     template = f"{INSET}#panel"
     if request.POST.get("part") == "cell":

@@ -16,7 +16,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import User
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, page_or_part
+from rubricweb.core.http import MAX_ID, Context, HtmxRequest, page_or_part, part_or_redirect
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.support import actions
@@ -215,7 +215,7 @@ def _save(request: HtmxRequest, collection: Collection) -> None:
 def _answer(request: HtmxRequest, collection: Collection, first: CitationKey | None = None) -> HttpResponse:
     context = _context(request, collection, first)
     to = reverse("support:label", args=[collection.slug])
-    return after_post(request, f"{PAGE}#labelling", context, to=to)
+    return part_or_redirect(request, f"{PAGE}#labelling", context, to=to)
 
 
 def _context(request: HtmxRequest, collection: Collection, first: CitationKey | None = None) -> Context:

@@ -17,7 +17,7 @@ from grading.systems import CitedSentence, SystemStep, key_facts
 from grading.systems.pipeline import Made
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.core.http import HtmxRequest, after_post, page_or_part, parse_id
+from rubricweb.core.http import HtmxRequest, page_or_part, parse_id, part_or_redirect
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.limits import LimitsForm
@@ -215,7 +215,7 @@ def make_rest(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     job = actions.make_rest(job, by=request.user)
     messages.info(request, f"{job.run} continues with the remaining topics.")
     to = reverse("systems:made", args=[slug, run_id])
-    return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
+    return part_or_redirect(request, f"{MAKE}#job", _context(request, job), to=to)
 
 
 def _context(request: HtmxRequest, job: models.SystemJob) -> dict[str, Any]:

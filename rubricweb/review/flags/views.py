@@ -23,10 +23,10 @@ from rubricweb.core.http import (
     Context,
     HtmxRequest,
     Undo,
-    after_post,
     form_response,
     offer_undo,
     page_or_part,
+    part_or_redirect,
 )
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
@@ -180,7 +180,7 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     _report_opened(request, flag, form)
     context = subject_context(request, subject) | {"fresh": flag.pk}
     to = f"{subject.address}#flag-{flag.pk}"
-    return after_post(request, f"{PAGE}#threads", context, to=to)
+    return part_or_redirect(request, f"{PAGE}#threads", context, to=to)
 
 
 def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
@@ -328,4 +328,4 @@ def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
         return render(request, "review/flags/_own.html", {"bank": flag.bank})
     if request.htmx:
         return _thread_page(request, _again(request, flag), {})
-    return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")
+    return part_or_redirect(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")
