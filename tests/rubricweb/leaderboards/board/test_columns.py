@@ -193,7 +193,7 @@ def test_a_column_of_the_list_stands_on_the_page_and_in_all_files(made, viewer, 
     board = selectors.board(spec_of(made, "P_1"))
 
     values = [row.n_answered for row in board.rows]
-    assert [row["topics_answered"] for row in files.document(board)["rows"]] == values
+    assert [row["topics_answered"] for row in files.board_document(board)["rows"]] == values
     head, *rows = (line.split("\t") for line in files.tsv_lines(board) if not line.startswith("#"))
     assert [row[head.index("topics_answered")] for row in rows] == [str(value) for value in values]
     assert any("& Answered &" in line for line in files.tex_lines(board))
@@ -222,7 +222,7 @@ def test_columns_by_ir_measures_names_are_shown_as_typed_and_files_have_both(mad
     words = "judgments/P(rel=2) @ 1, judgments/P_1:2, AP(rel=4)"
     spec = spec_of(made, words, lookup.parse_measure("nDCG @ 10", BASE))
     board = selectors.board(spec)
-    document, tsv = files.document(board), files.tsv_lines(board)
+    document, tsv = files.board_document(board), files.tsv_lines(board)
 
     assert [column.token for column in spec.columns] == [
         "judgments/P(rel=2)@1",
