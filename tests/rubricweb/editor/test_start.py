@@ -192,6 +192,11 @@ def test_review_goes_from_topic_to_topic(client_of, developer, collection, topic
     fresh = " ".join(markup(client.post(accept, headers={"HX-Request": "true"})).split())
     assert "No drafts left on this topic." in fresh
     assert "Next topic: t2" in fresh
+    for draft in Draft.objects.filter(state=Draft.State.WAITING):
+        accept = reverse("editor:draft-accept", args=[bank.pk, draft.pk])
+        last = markup(client.post(accept, headers={"HX-Request": "true"}))
+    assert "No draft waits for a decision." in last
+    assert f'href="{collection.get_absolute_url()}"' in last
 
 
 def test_an_accepted_draft_can_be_taken_back(client_of, developer, collection, topics, work):
