@@ -37,7 +37,7 @@ from rubricweb.releases.parts import Names, ReleaseOptions, ReleasePart, content
 
 PAGE = "releases/share.html"
 FORM, CONTENTS = "make-release", "contents"
-"""Ids of the parts that are fetched once they are opened: the form of a release, and what it would contain."""
+"""Ids of the parts that are fetched once they are opened: the form of a release, and what that contains."""
 SHOWN_LOSSES = 500
 """How many the page lists; the text file has all."""
 
