@@ -194,12 +194,13 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
     fields = submitted if submitted is not None else _tried(query)
     form = grader_form(collection, card, workers, fields, preset=query.get("preset", ""))
     has_sent = form.is_bound and submitted is None
+    rows = _rows(collection, workers)
     context = {
         "collection": collection,
-        "rows": _rows(collection, workers),
+        "rows": rows,
         "faulty": [each for each in plugins.loaded() if each.problem],
         "card": card,
-        "card_state": state_of(card, workers),
+        "card_state": next(row.state for row in rows if row.card == card),
         "form": form,
         "is_own": card == card_of(collection),
         "recommended": _recommended(card),

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import Q, QuerySet
 
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.graders import ANSWERS_BY
@@ -17,6 +18,7 @@ from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import everything, read_once
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
@@ -225,9 +227,9 @@ def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, va
     if value is None:
         return _with_wordless(config, to_grade, Gradable(_whole(collection, worded), []))
     sources = _sources(config)
-    reads, begun = reads_answers(config) or is_panel(config), _begun(config, worded)
+    reads, begun = reads_answers(config) or is_panel(config), _begun(collection, config, worded)
     if value == MISSING:
-        begun = begun.union(*(_begun(source, worded) for source in sources))
+        begun = begun.union(*(_begun(collection, source, worded) for source in sources))
     result = Gradable([], [])
     if begun:
         rated = {topic_id: some for topic_id, some in worded.items() if topic_id in begun}
@@ -282,8 +284,9 @@ def _items(collection: Collection) -> ItemQuerySet:
 def _of_kinds(items: ItemQuerySet, kinds: frozenset[ItemKind], has_key: bool) -> list[Any]:
     chosen = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
     chosen = chosen.with_answer_key() if has_key else chosen
-    rows = chosen.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
-    return [(topic_id, ItemToGrade(pk, uid, bool(text))) for topic_id, pk, uid, text in rows]
+    worded = chosen.annotate(has_text=~Q(revision__text=""))
+    rows = worded.values_list("topic_id", "revision_id", "revision__uid", "has_text")
+    return [(topic_id, ItemToGrade(pk, uid, bool(has_text))) for topic_id, pk, uid, has_text in rows]
 
 
 def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
@@ -313,12 +316,15 @@ def _with_wordless(config: GraderConfig, to_grade: ToGrade, cells: Gradable) -> 
     return Missing(config, tuple(cells.gaps), wordless, tuple(cells.unanswered))
 
 
-def _begun(config: GraderConfig | None, to_grade: ToGrade) -> set[int]:
+def _begun(collection: Collection, config: GraderConfig | None, to_grade: ToGrade) -> set[int]:
     """Return the topics that may have grades of the config, which are those with a stamp."""
-    if config is None:
-        return set()
-    stamps = MatrixStamp.objects.filter(config=config, topic__in=list(to_grade))
-    return set(stamps.values_list("topic_id", flat=True))
+    return set(_stamped(collection.pk, config.pk)).intersection(to_grade) if config else set()
+
+
+@compiled_once
+def _stamped(collection: int, config: int) -> QuerySet[MatrixStamp, int]:
+    stamps = MatrixStamp.objects.filter(config=config, topic__collection=collection)
+    return stamps.values_list("topic_id", flat=True)
 
 
 def _whole(collection: Collection, to_grade: ToGrade) -> list[Gap]:
