@@ -82,8 +82,7 @@ def _extracted(config: GraderConfig) -> GradeQuerySet:
     return Grade.objects.filter(config__in=source, outcome=Outcome.EXTRACTED)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemToGrade:
+class ItemToGrade(NamedTuple):
     """A wording that a config has to grade on the pool of its topic."""
 
     revision_pk: int
@@ -256,7 +255,7 @@ def _to_grade(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) ->
         return to_grade
     # Members from a file have graded wordings whose text nobody knows.
     return {
-        topic_id: [replace(wording, has_text=wording.revision_pk > 0) for wording in wordings]
+        topic_id: [wording._replace(has_text=wording.revision_pk > 0) for wording in wordings]
         for topic_id, wordings in to_grade.items()
     }
 
