@@ -72,17 +72,21 @@ def share(request: HtmxRequest, slug: str) -> HttpResponse:
     """
     is_post = request.method == "POST"
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE if is_post else roles.TO_VIEW)
-    return share_page(request, collection)
+    return _opened_part(request, collection) or share_page(request, collection)
+
+
+def _opened_part(request: HtmxRequest, collection: Collection) -> HttpResponse | None:
+    """Return the part that an organizer opened; None for the page."""
+    part = request.htmx.target
+    if part not in (FORM, CONTENTS) or not roles.holds(request.user, collection, roles.TO_ORGANIZE):
+        return None
+    more = _new_release(request, collection) if part == FORM else {"preview": preview(collection)}
+    return page_or_part(request, PAGE, {"collection": collection, **more}, part=part)
 
 
 def share_page(request: HtmxRequest, collection: Collection, opened: Context | None = None) -> HttpResponse:
     """Return the page, with a release open below its row where the context of one is given."""
     is_post = request.method == "POST"
-    asked = request.htmx.target
-    if asked in (FORM, CONTENTS) and roles.holds(request.user, collection, roles.TO_ORGANIZE):
-        is_form = asked == FORM
-        part = _new_release(request, collection) if is_form else {"preview": preview(collection)}
-        return page_or_part(request, PAGE, {"collection": collection, **part}, part=asked)
     visibility.count_ratings(collection.pk)  # the page says what its files lack
     form = BoardForm(request.GET, collection=collection)
     labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.graders import ANSWERS_BY
@@ -18,14 +18,13 @@ from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
-from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import everything, read_once
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.gaps import Gap, Mask, TopicGap, WholeTopic, gaps_of, listed
-from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp, Pair
+from rubricweb.grades.matrices import begun_topics, matrices
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, Pair
 from rubricweb.grades.panels import all_member_matrices, is_panel, members
 
 
@@ -316,14 +315,7 @@ def _with_wordless(config: GraderConfig, to_grade: ToGrade, cells: Gradable) -> 
 
 
 def _begun(collection: Collection, config: GraderConfig | None, to_grade: ToGrade) -> set[int]:
-    """Return the topics that may have grades of the config, which are those with a stamp."""
-    return set(_stamped(collection.pk, config.pk)).intersection(to_grade) if config else set()
-
-
-@compiled_once
-def _stamped(collection: int, config: int) -> QuerySet[MatrixStamp, int]:
-    stamps = MatrixStamp.objects.filter(config=config, topic__collection=collection)
-    return stamps.values_list("topic_id", flat=True)
+    return begun_topics(config, collection.pk).intersection(to_grade) if config else set()
 
 
 def _whole(collection: Collection, to_grade: ToGrade) -> list[Gap]:
