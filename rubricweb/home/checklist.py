@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import CharField, Count, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.urls import reverse
 
 from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.core.compiled import compiled_once
-from rubricweb.core.formatting import counted
+from rubricweb.core.formatting import counted, number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.home.collections import CollectionCard, Keys, cards_of
@@ -162,14 +161,15 @@ def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
     pk = card.collection.pk
     waiting = []
     if left := "; ".join(_left_in_campaigns(work, pk)):
-        waiting.append((f"Campaigns: {left}", ("campaigns:campaigns", "See the campaigns")))
-    for name, count, link in (
-        ("Conflicts between assessors", work.conflicts.get(pk, 0), ("campaigns:decide", "Decide")),
-        ("Flags", work.flags_in(pk), ("review:flags", "Answer")),
+        waiting.append((left, ("campaigns:campaigns", "See the campaigns")))
+    for count, noun, rest, link in (
+        (work.conflicts.get(pk, 0), "conflict", "between assessors", ("campaigns:decide", "Decide")),
+        (work.flags_in(pk), "flag", "to answer", ("review:flags", "Answer")),
     ):
         if count:
-            waiting.append((f"{name}: {intcomma(count)} left", link))
-    ratings = f"people rated {counted(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
+            waiting.append((f"{counted(count, noun)} {rest}", link))
+    of = f"{number(rated)} of " if card.cells else ""
+    ratings = f"people rated {of}{counted(card.cells or rated, 'pair')}"
     detail = "; ".join([*(what for what, _ in waiting), ratings])
     step = _step("Checked", detail, card, waiting[0][1] if waiting else CHECK, waiting or not rated)
     return step if waiting else _with_rubric(step, card)
@@ -188,7 +188,7 @@ def _with_rubric(step: ChecklistStep, card: CollectionCard) -> ChecklistStep:
 
 def _left_in_campaigns(work: OpenWork, pk: int) -> list[str]:
     turns, cells = work.turns.get(pk, 0), work.left_out.get(pk, 0)
-    left = [f"{counted(turns, 'rating')} left"] if turns else []
+    left = [f"{counted(turns, 'rating')} left in campaigns"] if turns else []
     if cells:
         is_left = (
             "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"

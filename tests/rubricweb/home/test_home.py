@@ -138,13 +138,13 @@ def test_grades_that_nobody_looked_at_are_to_be_checked(autumn, owner, assessor,
     item = autumn.items[0]
     passage = item.topic.pool.first().passage
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0)
-    assert (checked().state, checked().detail) == ("done", "people rated 1 pair of 18")
+    assert (checked().state, checked().detail) == ("done", "people rated 1 of 18 pairs")
     undo(Cell.of(item, passage), by=assessor, seen=1)
-    assert (checked().state, checked().detail) == ("open", "people rated 0 pairs of 18")
+    assert (checked().state, checked().detail) == ("open", "people rated 0 of 18 pairs")
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=2)
-    assert checked().detail == "people rated 1 pair of 18"
+    assert checked().detail == "people rated 1 of 18 pairs"
     revise_item(item, text="Another wording?", seen=item.version, by=owner)
-    assert checked().detail.startswith("people rated 0 pairs")
+    assert checked().detail.startswith("people rated 0 of ")
 
 
 def test_a_check_is_proposed_only_for_a_rubric_that_can_be_rated(autumn, owner, client_of):

@@ -104,7 +104,7 @@ def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_
         "8 grades",
         "1 pair with a failed grade by lexical",
         "Before you release: 2 of 7 steps are done",
-        "Flags: 1 left; people rated",
+        "1 flag to answer; people rated",
         "1 submitted run left. Decide",
         "1 run: submitted",
     ):
@@ -229,7 +229,7 @@ def test_no_release_while_sums_are_refused(collection, owner, assessor, client_o
 def test_the_page_warns_of_scores_that_count_what_is_to_be_rated_blind_as_not_covered(
     made, owner, assessor, client_of
 ):
-    address, warning = f"/collections/{made.collection.slug}/releases/", "Still to be rated blind: "
+    address, warning = f"/collections/{made.collection.slug}/releases/", "In open blind campaigns: "
     assert warning not in text(client_of(owner).get(address))
     campaign = blind_campaign(made.bank, by=owner, assignees=[assessor])
     assert f"{warning}{campaign.cells.count()} pairs." in text(client_of(owner).get(address))
