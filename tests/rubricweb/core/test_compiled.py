@@ -49,8 +49,9 @@ def test_it_is_compiled_once(monkeypatch):
     assert len(built) == 1
 
 
-def test_tuples_of_keys_are_compiled_by_their_length(collection):
-    one, two = (collection.topics.create(query_id=name, text=name, position=9) for name in ("one", "two"))
+def test_tuples_of_keys_are_compiled_for_each_power_of_two(collection):
+    names = ("one", "two", "three")
+    one, two, three = (collection.topics.create(query_id=name, text=name, position=9) for name in names)
     built = []
 
     def build(keys: tuple[int, ...], query_id: str) -> QuerySet[Topic]:
@@ -62,6 +63,9 @@ def test_tuples_of_keys_are_compiled_by_their_length(collection):
     assert rows((two.pk, one.pk), "one") == [one]
     assert rows((one.pk,), "one") == [one]
     assert len(built) == 2
+    assert rows((one.pk, two.pk, three.pk), "three") == [three]
+    assert rows((three.pk, two.pk, two.pk + 9, one.pk), "one") == [one]
+    assert len(built) == 3
     assert rows((), "one") == []
     assert rows((*range(two.pk + 1, two.pk + LONGEST + 1), one.pk), "one") == [one]
 
