@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Topic
 
@@ -48,12 +50,28 @@ class Neighbours:
 
 
 def topic_items(bank: Bank, topic: Topic) -> list[Item]:
-    """Return active and retired items in the bank's order, with their texts and answer keys."""
-    return list(
-        bank.items.for_topic(topic)
-        .select_related("revision", "merged_into__revision")
-        .prefetch_related(Prefetch("revision__answer_keys", AnswerKey.objects.all()))  # one gate for all
-    )
+    """Return active and retired items in the bank's order, with their texts."""
+    items = _topic_items(bank.collection_id, bank.pk, topic.pk)
+    for item in items:
+        item.bank = bank
+    return items
+
+
+@compiled_readable
+def _topic_items(bank: int, topic: int) -> QuerySet[Item]:
+    items = Item.including_secret.filter(bank=bank, topic=topic)
+    return items.select_related("revision", "merged_into__revision")
+
+
+def key_counts(topic: Topic) -> dict[int, int]:
+    """Return the number of accepted answers by wording, of the topic's wordings that have some."""
+    return dict(_key_counts(topic.pk))
+
+
+@compiled_once
+def _key_counts(topic: int) -> QuerySet[AnswerKey, Any]:
+    keys: QuerySet[AnswerKey] = AnswerKey.including_secret.filter(revision__topic=topic)
+    return keys.order_by().values_list("revision").annotate(Count("pk"))
 
 
 def item_groups(items: list[Item], topic: Topic) -> list[ItemGroup]:
@@ -139,7 +157,12 @@ def _topic_keys(collection_pk: int) -> QuerySet[Topic, int]:
 def keys_of(revision_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """Return the accepted answers by wording, of those wordings that have some."""
     keys: dict[int, tuple[str, ...]] = {}
-    rows = AnswerKey.objects.filter(revision__in=set(revision_ids)).order_by("pk")
-    for revision, text in rows.values_list("revision_id", "text"):
+    for revision, text in _keys(tuple(set(revision_ids))):
         keys[revision] = (*keys.get(revision, ()), text)
     return keys
+
+
+@compiled_once
+def _keys(revisions: tuple[int, ...]) -> QuerySet[AnswerKey, tuple[int, str]]:
+    keys = AnswerKey.including_secret.filter(revision__in=revisions).order_by("pk")
+    return keys.values_list("revision_id", "text")

@@ -90,6 +90,8 @@ class ItemWriter:
     """The list's own; each row adds its item, to show it beside the list."""
     flags: Mapping[int, int]
     """Open flags by the item's key."""
+    keys: Mapping[int, int]
+    """Accepted answers by the wording's key."""
     csrf_token: str
     can_edit: bool
     may_see_secrets: bool
@@ -179,8 +181,9 @@ class ItemWriter:
             weight = f"{importance[:1].upper()}{importance[1:]}, weight {item.weight}"
             yield self._action(item, "importance", "weigh", weight)
         if item.kind == ItemKind.QUESTION and item.revision.text:
-            keys = len(item.revision.answer_keys.all())
-            yield self._action(item, "key", "answer-key", f"Answer key ({keys})")
+            yield self._action(
+                item, "key", "answer-key", f"Answer key ({self.keys.get(item.revision_id, 0)})"
+            )
         yield self._action(item, "history", "history", f"History ({item.version})")
         yield fill(FLAGS, pk=item.pk, at=self.flags_at, flags=self._flags(item))
         if self._is_open(item):

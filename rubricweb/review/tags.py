@@ -17,9 +17,10 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
 from rubricweb.accounts import roles
-from rubricweb.banks.selectors import ItemRow
+from rubricweb.banks.selectors import ItemRow, key_counts
 from rubricweb.core.formatting import counted
 from rubricweb.core.tags import DASH, bdi, fill, grade_chip, icon, joined, percent
+from rubricweb.corpus.models import Topic
 from rubricweb.editor.rows import ItemWriter, separation_sign
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
@@ -304,19 +305,20 @@ def share(estimate: verify.Proportion) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def item_writer(context: dict[str, Any], topic_pk: int, kept: str) -> ItemWriter:
+def item_writer(context: dict[str, Any], topic: Topic, kept: str) -> ItemWriter:
     """Return what writes the rows of a topic's list of items; changes keep the query string `kept`."""
     bank, address = context["bank"], context["request"].GET.copy()
     for name in ("changed", "retired", "wording", "beside"):
         address.pop(name, None)
-    place = [bank.pk, topic_pk]
+    place = [bank.pk, topic.pk]
     return ItemWriter(
         bank.pk,
         reverse("review:topic", args=place),
         reverse("review:subject-flags", args=place),
         kept,
         address,
-        flags.open_counts(*place).items,
+        flags.open_counts(bank, topic.pk).items,
+        key_counts(topic),
         str(context["csrf_token"]),
         can_edit=context["can_edit"],
         may_see_secrets=roles.holds(context["user"], bank.collection, roles.TO_SEE_SECRETS),

@@ -336,7 +336,7 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     own = {place: last} if last else {}
     grid = TopicGrid(collection, pool, (column,), sheet, own, rater, query, hidden)
-    (cell,) = grid.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)
+    (cell,) = grid.window([column], [row], open_counts(bank, topic.pk)).cells(row, 0)
     return PlacedCell(passage, pool.doc_ids[row], column, cell)
 
 

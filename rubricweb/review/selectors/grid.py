@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
@@ -156,7 +159,7 @@ class TopicGrid:
 
     def window(self, columns: Sequence[GridColumn], rows: Sequence[int], flags: OpenCounts) -> Window:
         passages = [self.pool.passage_pks[row] for row in rows]
-        marked = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
+        marked = marks(self.rater, columns, passages)
         tags, source = self.collection.run_tags, RatingSource(self.query.source)
         own, blind, beginnings = self.own, self.hidden.graders, excerpts(passages)
         return Window(
@@ -167,7 +170,7 @@ class TopicGrid:
 def grid_window(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
     """Return the window that `query` selects, as `reader` sees it."""
     whole = topic_grid(bank, topic, rater, query, reader)
-    flags = open_counts(bank.pk, topic.pk)
+    flags = open_counts(bank, topic.pk)
     chosen, order = whole.chosen, whole.rows
     rows = min(PAGE_ROWS, PAGE_CELLS // max(1, min(PAGE_COLUMNS, len(chosen))))
     number, column_number = _windows_at(whole, chosen, order, rows)
@@ -282,17 +285,13 @@ def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
 
     They are numbered within their kind in the bank's order.
     """
-    kinds = [str(kind) for kind in query.kinds]
     if query.version:
         version = bank.versions.get(number=query.version)
-        entries = version.entries.filter(item__topic=topic, item__kind__in=kinds).order_by("position", "pk")
+        entries = version.entries.filter(item__topic=topic).order_by("position", "pk")
         fields = ("item_id", "item__kind", "revision_id", "revision__uid", "revision__text", "importance")
         rows = list(entries.values_list(*fields))
     else:
-        active = bank.items.active().for_topic(topic).of_kinds(query.kinds).order_by("position", "pk")
-        rows = list(
-            active.values_list("pk", "kind", "revision_id", "revision__uid", "revision__text", "importance")
-        )
+        rows = _active(bank.collection_id, bank.pk, topic.pk)
     columns = []
     for kind in query.kinds:
         of_kind = [row for row in rows if row[1] == kind]
@@ -301,6 +300,12 @@ def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
             for number, (pk, _, revision_pk, uid, text, importance) in enumerate(of_kind, 1)
         ]
     return columns
+
+
+@compiled_readable
+def _active(bank: int, topic: int) -> QuerySet[Item, Any]:
+    items = Item.including_secret.active().filter(bank=bank, topic=topic).order_by("position", "pk")
+    return items.values_list("pk", "kind", "revision_id", "revision__uid", "revision__text", "importance")
 
 
 def columns_for(bank: Bank, topic: Topic, rater: Rater, query: GridQuery) -> list[GridColumn]:

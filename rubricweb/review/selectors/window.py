@@ -7,17 +7,20 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
+from django.db.models import QuerySet
 from django.db.models.functions import Left
 from numpy.typing import NDArray
 
 from grading.types import ANSWERED, CONTRADICTS, FAILED, MISSING, ItemKind, Outcome
 from rubricweb.banks.models import Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted, rating_sign, rating_words
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import human_matrices, visibility
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import Grade
+from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Mask, Sheet, separation
 from rubricweb.review.flags import OpenCounts
 from rubricweb.review.selectors import CheckedSheet, OwnRating, OwnRatings
@@ -367,19 +370,32 @@ def answer_state(rating: int, *, is_empty: bool) -> str:
     return {0: "wrong", ANSWERED: "answered"}.get(rating, "")
 
 
-def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[int]) -> Marks:
+def marks(rater: Rater, columns: Iterable[GridColumn], passages: Iterable[int]) -> Marks:
     """Return the ratings in the window that are not the model's own digit, in one query."""
+    graded = [column for column in columns if column.kind in rater.by_kind]
+    configs = tuple({rater.by_kind[column.kind].pk for column in graded})
+    rows = _marks(configs, tuple(column.revision_pk for column in graded), tuple(passages))
+    return {(revision, passage): outcome for revision, passage, outcome in rows}
+
+
+@compiled_once
+def _marks(
+    configs: tuple[int, ...], revisions: tuple[int, ...], passages: tuple[int, ...]
+) -> QuerySet[Grade, tuple[int, int, str]]:
     rows = Grade.objects.filter(config__in=configs, revision__in=revisions, passage__in=passages)
     marked = rows.filter(outcome__in=(Outcome.DEFAULTED, Outcome.UNANSWERABLE))
-    fields = marked.values_list("revision_id", "passage_id", "outcome")
-    return {(revision, passage): outcome for revision, passage, outcome in fields}
+    return marked.values_list("revision_id", "passage_id", "outcome")
 
 
 def excerpts(passages: Iterable[int]) -> dict[int, str]:
     """Return the beginnings of the passages' texts by their keys."""
-    rows = Passage.objects.filter(pk__in=list(passages))
-    texts = rows.values_list("pk", Left("text", FIRST_CHARACTERS))
-    return {pk: " ".join(text.split()) for pk, text in texts}
+    return {pk: " ".join(text.split()) for pk, text in _beginnings(tuple(passages))}
+
+
+@compiled_once
+def _beginnings(passages: tuple[int, ...]) -> QuerySet[Passage, tuple[int, str]]:
+    rows = Passage.objects.filter(pk__in=passages)
+    return rows.values_list("pk", Left("text", FIRST_CHARACTERS))
 
 
 @lru_cache(maxsize=CACHED_RANKS)
