@@ -21,7 +21,7 @@ from rubricweb.banks.selectors import ItemRow, key_counts
 from rubricweb.core.formatting import counted
 from rubricweb.core.tags import DASH, bdi, fill, grade_chip, icon, joined, percent
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.rows import ItemWriter, separation_sign
+from rubricweb.editor.rows import ItemWriter, change_addresses, separation_sign
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
 from rubricweb.review.selectors.grid import Grid
@@ -308,22 +308,24 @@ def share(estimate: verify.Proportion) -> SafeString:
 def item_writer(context: dict[str, Any], topic: Topic, kept: str) -> ItemWriter:
     """Return what writes the rows of a topic's list of items; changes keep the query string `kept`."""
     bank, address = context["bank"], context["request"].GET.copy()
-    for name in ("changed", "retired", "wording", "beside"):
+    for name in ("changed", "retired", "wording", "beside", "item"):
         address.pop(name, None)
     place = [bank.pk, topic.pk]
+    shared = {
+        "topic_at": reverse("review:topic", args=place),
+        "flags_at": reverse("review:subject-flags", args=place),
+        "beside": html.escape(f"{address.urlencode()}&" if address else ""),
+        "token": str(context["csrf_token"]),
+        "focus": " autofocus" if context.get("is_fresh") else "",
+    }
     return ItemWriter(
-        bank.pk,
-        reverse("review:topic", args=place),
-        reverse("review:subject-flags", args=place),
-        kept,
-        address,
+        {name: SafeString(part) for name, part in shared.items()},
+        change_addresses(bank.pk, kept),
         flags.open_counts(bank, topic.pk).items,
         key_counts(topic),
-        str(context["csrf_token"]),
         can_edit=context["can_edit"],
         may_see_secrets=roles.holds(context["user"], bank.collection, roles.TO_SEE_SECRETS),
         shows_grades=bool(context.get("beside")),
-        is_fresh=context.get("is_fresh", False),
     )
 
 
