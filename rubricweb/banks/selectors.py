@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
 from rubricweb.banks.secrecy import compiled_readable
@@ -136,8 +137,10 @@ def worded_siblings(bank: Bank) -> list[Bank]:
 @compiled_once
 def banks_for(collection_pk: int, topic_pk: int) -> QuerySet[Bank]:
     """Return the collection's banks, each with its number of active items for the topic (`n_items`)."""
-    active = Count("items", filter=Q(items__topic=topic_pk, items__retired_at__isnull=True))
-    return Bank.objects.filter(collection=collection_pk).annotate(n_items=active).order_by("name")
+    active = Item.including_secret.active().filter(bank=OuterRef("pk"), topic=topic_pk).order_by()
+    counted = active.values("bank").annotate(n=Count("pk")).values("n")
+    n_items = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return Bank.objects.filter(collection=collection_pk).annotate(n_items=n_items).order_by("name")
 
 
 def neighbours(topic: Topic) -> Neighbours:
