@@ -6,11 +6,12 @@ The grid is written in Python: templates take three times as long for a thousand
 from __future__ import annotations
 
 import html
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from django import template
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.html import conditional_escape, format_html
@@ -24,13 +25,13 @@ from rubricweb.corpus.models import Topic
 from rubricweb.editor.rows import ItemWriter, change_addresses, separation_sign
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
+from rubricweb.review.selectors.columns import GridColumn
 from rubricweb.review.selectors.grid import Grid
 from rubricweb.review.selectors.window import (
     ANSWER_SHADES,
     ANSWER_SIGNS,
     ANSWER_WORDS,
     GridCell,
-    GridColumn,
     PlacedCell,
     Row,
     RowGroup,
@@ -47,7 +48,7 @@ ROW = """
   <th scope="row" aria-colindex="1" tabindex="-1" id="p{pk}"{uncovered}>
     {group}
     <span class="passage-head">
-      {tick}
+      %s
       <span class="passage-words" title="{doc_id}"><span class="doc-id">{doc_id}</span> <span
         dir="auto" class="muted">{excerpt}</span></span>
       {flags}
@@ -63,18 +64,20 @@ ROW = """
 COLUMN_HEAD = """
 <th scope="col" aria-colindex="{number}" id="i{pk}" class="column-head{states}" data-revision="{revision}">
   {kind_line}
-  <a href="?{address}" id="h{pk}" class="head" title="{title}"{current}><span class="head-text"><span
+  <a href="?{address}card={pk}" id="h{pk}" class="head" title="{title}"{current}><span class="head-text"><span
     class="head-number"><span class="visually-hidden">{kind} </span>{name}</span> {text}</span></a>
   <span class="head-measures">
     <span class="head-share{spurious}">{share}<span
       class="visually-hidden"> of the graded passages cover it{perhaps}</span> {warning}</span>
     <meter min="0" max="1" value="{covered}" aria-label="Covered share"></meter>
     {flags}
-    {tick}
+    %s
   </span>
 </th>"""
-TICK = """<label class="tick"><input type="checkbox" name="{name}" value="{pk}" form="bulk"><span
-  class="visually-hidden">Select {label}</span></label>"""
+TICK = """<label class="tick"><input type="checkbox" name="%s" value="{pk}" form="bulk"><span
+  class="visually-hidden">Select %s</span></label>"""
+PASSAGE_TICK, ITEM_TICK = TICK % ("passage", "passage {doc_id}"), TICK % ("item", "{item}")
+HIDE = '<label title="{title}"><input type="checkbox" name="hide" value="{pk}"{checked}> {name}</label>'
 FLAG = """<a class="flag-mark" href="{at}?{name}={pk}"><span aria-hidden="true">⚑</span> {flags}<span
   class="visually-hidden"> open flag{s}</span></a>"""
 GROUP = '<span class="group-line" aria-hidden="true"><strong>{judgment}</strong> {relevance}{passages}</span>'
@@ -99,8 +102,8 @@ class GridWriter:
     has_ticks: bool
     """Passages and items are selected to change many cells at once."""
     shows_runs: bool
-    address: QueryDict
-    """The grid's own; heads add their item to it."""
+    address: SafeString
+    """The query string to which heads add their item."""
     opened: int | None
     """The item whose card is open."""
     columns: tuple[tuple[str, int, str], ...]
@@ -113,13 +116,12 @@ class GridWriter:
 
     def row(self, row: Row) -> SafeString:
         return fill(
-            ROW,
+            ROW % (PASSAGE_TICK if self.has_ticks else ""),
             number=row.number + 1,
             opens_group=SafeString(" data-opens-group") if row.group else NOTHING,
             pk=row.passage_pk,
             uncovered=SafeString(" data-uncovered") if row.is_uncovered else NOTHING,
             group=group_line(row.group) if row.group else NOTHING,
-            tick=self._tick("passage", row.passage_pk, f"passage {row.doc_id}"),
             doc_id=row.doc_id,
             excerpt=row.excerpt,
             flags=self._flags("passage", row.passage_pk, row.flags),
@@ -153,16 +155,15 @@ class GridWriter:
         )
 
     def column_head(self, number: int, column: GridColumn) -> SafeString:
-        self.address["card"] = str(column.pk)
         kind = column.kind.capitalize()
         return fill(
-            COLUMN_HEAD,
+            COLUMN_HEAD % (ITEM_TICK if self.has_ticks else ""),
             number=number,
             pk=column.pk,
             states=" opens-kind" * column.opens_kind + " is-wordless" * (not column.text),
             revision=column.revision_pk,
             kind_line=fill(KIND, kind=kind) if column.opens_kind else NOTHING,
-            address=self.address.urlencode(),
+            address=self.address,
             title=column.text or column.uid,
             current=SafeString(' aria-current="true"') if column.pk == self.opened else NOTHING,
             kind=kind,
@@ -174,11 +175,8 @@ class GridWriter:
             warning=WARNING if column.is_spurious else NOTHING,
             covered=column.covered_value,
             flags=self._flags("item", column.pk, column.flags),
-            tick=self._tick("item", column.pk, column.name),
+            item=column.name,
         )
-
-    def _tick(self, name: str, pk: int, label: str) -> SafeString:
-        return fill(TICK, name=name, pk=pk, label=label) if self.has_ticks else NOTHING
 
     def _flags(self, name: str, pk: int, flags: int) -> SafeString:
         if not flags:
@@ -199,6 +197,21 @@ def group_line(group: RowGroup) -> SafeString:
         judgment = f"Judged {group.judgment}"
         relevance = "relevant · " if group.is_relevant else "not relevant · "
     return fill(GROUP, judgment=judgment, relevance=relevance, passages=counted(group.passages, "passage"))
+
+
+@register.simple_tag
+def item_boxes(columns: Iterable[GridColumn], hidden: Container[int]) -> SafeString:
+    """Return a box for each item, ticked where it is hidden."""
+    return joined(
+        fill(
+            HIDE,
+            title=column.text or column.uid,
+            pk=column.pk,
+            checked=" checked" if column.pk in hidden else "",
+            name=column.name,
+        )
+        for column in columns
+    )
 
 
 @register.simple_tag
@@ -255,7 +268,8 @@ def grid_writer(context: dict[str, Any], flags_at: str, *, has_ticks: bool) -> G
     """Return what writes the head and the rows of the page's grid."""
     grid: Grid = context["grid"]
     address, card = context["request"].GET.copy(), context["card"]
-    address.pop("at", None)
+    for name in ("at", "card"):
+        address.pop(name, None)
     columns = enumerate(grid.columns, grid.columns.start_index() + 1)
     return GridWriter(
         grid,
@@ -263,7 +277,7 @@ def grid_writer(context: dict[str, Any], flags_at: str, *, has_ticks: bool) -> G
         conditional_escape(context["suffix"]),
         has_ticks=has_ticks,
         shows_runs=context["query"].is_roomy,
-        address=address,
+        address=SafeString(html.escape(f"{address.urlencode()}&" if address else "")),
         opened=card.column.pk if card else None,
         columns=tuple(
             (f'<td aria-colindex="{number}" data-item="{column.short_name}">', column.pk, column.name)

@@ -28,7 +28,7 @@ from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of, 
 from rubricweb.grades.verification import verdict_matrices
 
 if TYPE_CHECKING:
-    from rubricweb.review.selectors.window import GridColumn
+    from rubricweb.review.selectors.columns import GridColumn
 
 
 LOW_CONFIDENCE = 50

@@ -35,10 +35,10 @@ from rubricweb.grades.verification import PassageSegment, highlighted
 from rubricweb.grades.visibility import hidden_of_cell, visible_grades
 from rubricweb.review.flags import open_counts
 from rubricweb.review.selectors import CheckedSheet, GridQuery, OwnRating, confidences_of
-from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
+from rubricweb.review.selectors.columns import GridColumn, columns_of
+from rubricweb.review.selectors.grid import TopicGrid, graded_by_kind
 from rubricweb.review.selectors.window import (
     ANSWER_WORDS,
-    GridColumn,
     PlacedCell,
     RunRank,
     answer_state,
