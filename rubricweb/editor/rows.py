@@ -238,9 +238,9 @@ def _address(bank_pk: int, change: str) -> str:
 
 def item_histogram(pk: int, figures: ItemFigures) -> SafeString:
     """Return the share of passages that cover an item, and its passages by rating as bars."""
-    tallest, by, mean = max(figures.counts), figures.by, figures.mean
+    tallest, mean, shown = max(figures.counts), figures.mean, figures.bars
     bars = []
-    for at, (column, count) in enumerate(figures.bars):
+    for at, (column, count) in enumerate(shown):
         height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
         bars.append(
             BAR.format(
@@ -261,9 +261,9 @@ def item_histogram(pk: int, figures: ItemFigures) -> SafeString:
         mean_words=mean and f", mean grade {mean}",
         share=percent(figures.share),
         n=figures.passages,
-        least=by.min_grade_words,
+        least=figures.by.min_grade_words,
         mean=mean,
-        text=SafeString(", ".join(f"{column.label}: {count}" for column, count in figures.bars)),
+        text=SafeString(", ".join(f"{column.label}: {count}" for column, count in shown)),
         bars=SafeString("".join(bars)),
     )
 
