@@ -238,9 +238,9 @@ def _address(bank_pk: int, change: str) -> str:
 
 def item_histogram(pk: int, figures: ItemFigures) -> SafeString:
     """Return the share of passages that cover an item, and its passages by rating as bars."""
-    tallest, mean, shown = max(figures.counts), figures.mean, figures.bars
+    tallest, mean, columns = max(figures.counts), figures.mean, figures.bars
     bars = []
-    for at, (column, count) in enumerate(shown):
+    for at, (column, count) in enumerate(columns):
         height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
         bars.append(
             BAR.format(
@@ -263,7 +263,7 @@ def item_histogram(pk: int, figures: ItemFigures) -> SafeString:
         n=figures.passages,
         least=figures.by.min_grade_words,
         mean=mean,
-        text=SafeString(", ".join(f"{column.label}: {count}" for column, count in shown)),
+        text=SafeString(", ".join(f"{column.label}: {count}" for column, count in columns)),
         bars=SafeString("".join(bars)),
     )
 
