@@ -164,8 +164,9 @@ def graders_of(bank: Bank, purposes: tuple[Purpose, ...] = ON_ITEMS) -> list[Gra
 
     The stored one; then those that rate; then by the number of items graded; then by age.
     """
-    rows = _rows_of(bank, purposes)
-    of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
+    rows = _rows_of(bank, ON_ITEMS if set(purposes) <= set(ON_ITEMS) else purposes)  # one query for pages
+    chosen = (row for row in rows if row.config.purpose in purposes)
+    of_pools = (row for row in chosen if row.grades and not is_in_context(row.config))
     return [row.config for row in sorted(of_pools, key=lambda row: _key(bank.collection, row))]
 
 
