@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
+import numpy as np
+
 from grading.statistics.mean_intervals import wilson
 from grading.types import MIN_RATING, ItemKind, Ratings
 from grading.verify import STOP_WORDS, normal
@@ -188,13 +190,22 @@ def coverage_marks(ratings: Ratings, *, min_grade: int) -> list[LintMark]:
     ['9 of 10 graded passages: a random one covers it with a probability of 60 % to 98 %']
     """
     graded = ratings[ratings >= MIN_RATING]
-    n, covered = len(graded), int((graded >= min_grade).sum())
+    return marks_of_counts(np.bincount(graded).tolist(), len(ratings), min_grade=min_grade)
+
+
+def marks_of_counts(counts: Sequence[int], passages: int, *, min_grade: int) -> list[LintMark]:
+    """Return what `coverage_marks` does, of the number of passages by rating, from 0.
+
+    >>> marks_of_counts([0, 0, 0, 0, 1, 9], 11, min_grade=4)
+    [LintMark(fault=<Fault.ALWAYS: 'always covered'>, evidence='10 of 10 graded passages')]
+    """
+    n, covered = sum(counts), sum(counts[min_grade:])
     if n < MIN_GRADED:
         return []
     counted = f"{covered} of {n} graded passages"
     if not covered:
-        best = int(graded.max())
-        if n == len(ratings) and best == MIN_RATING:
+        best = max(rating for rating, count in enumerate(counts) if count)
+        if n == passages and best == MIN_RATING:
             return [LintMark(Fault.UNANSWERABLE, f"each of the pool's {n} passages is rated {MIN_RATING}")]
         return [LintMark(Fault.NEVER, f"{counted}; the best is rated {best}")]
     if covered == n:

@@ -10,18 +10,21 @@ ratings go through `grades.visibility`, campaigns hand out no secret cell to any
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from django.db.models import Manager, Q, QuerySet
 
 from rubricweb.accounts import roles
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import reader
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
 
+Keys = ParamSpec("Keys")
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
@@ -60,6 +63,24 @@ def sees_secrets(collection_id: int) -> bool:
         return True
     held = roles.role_in(now.user, collection_id) if now.user else None
     return held is not None and held.includes(roles.TO_SEE_SECRETS)
+
+
+def compiled_readable(build: Callable[Keys, Any]) -> Callable[Concatenate[int, Keys], list[Any]]:
+    """Return what `compiled_once` does, for rows of one collection that may have secret wordings.
+
+    `build` returns the secret ones too; readers who may not see them get what is `public`. The collection's
+    key is the first argument of the returned function.
+    """
+
+    def build_public(*keys: Keys.args, **named: Keys.kwargs) -> Any:  # Any: a QuerySet of any rows
+        return public(build(*keys, **named))
+
+    all_rows, public_rows = compiled_once(build), compiled_once(build_public)
+
+    def rows(collection_id: int, /, *keys: Keys.args, **named: Keys.kwargs) -> list[Any]:
+        return (all_rows if sees_secrets(collection_id) else public_rows)(*keys, **named)
+
+    return rows
 
 
 class CompleteManager(Manager[Any]):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Topic
 
@@ -48,12 +51,28 @@ class Neighbours:
 
 
 def topic_items(bank: Bank, topic: Topic) -> list[Item]:
-    """Return active and retired items in the bank's order, with their texts and answer keys."""
-    return list(
-        bank.items.for_topic(topic)
-        .select_related("revision", "merged_into__revision")
-        .prefetch_related(Prefetch("revision__answer_keys", AnswerKey.objects.all()))  # one gate for all
-    )
+    """Return active and retired items in the bank's order, with their texts."""
+    items = _topic_items(bank.collection_id, bank.pk, topic.pk)
+    for item in items:
+        item.bank = bank
+    return items
+
+
+@compiled_readable
+def _topic_items(bank: int, topic: int) -> QuerySet[Item]:
+    items = Item.including_secret.filter(bank=bank, topic=topic)
+    return items.select_related("revision", "merged_into__revision")
+
+
+def key_counts(topic: Topic) -> dict[int, int]:
+    """Return the number of accepted answers by wording, of the topic's wordings that have some."""
+    return dict(_key_counts(topic.pk))
+
+
+@compiled_once
+def _key_counts(topic: int) -> QuerySet[AnswerKey, Any]:
+    keys: QuerySet[AnswerKey] = AnswerKey.including_secret.filter(revision__topic=topic)
+    return keys.order_by().values_list("revision").annotate(Count("pk"))
 
 
 def item_groups(items: list[Item], topic: Topic) -> list[ItemGroup]:
@@ -118,8 +137,10 @@ def worded_siblings(bank: Bank) -> list[Bank]:
 @compiled_once
 def banks_for(collection_pk: int, topic_pk: int) -> QuerySet[Bank]:
     """Return the collection's banks, each with its number of active items for the topic (`n_items`)."""
-    active = Count("items", filter=Q(items__topic=topic_pk, items__retired_at__isnull=True))
-    return Bank.objects.filter(collection=collection_pk).annotate(n_items=active).order_by("name")
+    active = Item.including_secret.active().filter(bank=OuterRef("pk"), topic=topic_pk).order_by()
+    counted = active.values("bank").annotate(n=Count("pk")).values("n")
+    n_items = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return Bank.objects.filter(collection=collection_pk).annotate(n_items=n_items).order_by("name")
 
 
 def neighbours(topic: Topic) -> Neighbours:
@@ -139,7 +160,12 @@ def _topic_keys(collection_pk: int) -> QuerySet[Topic, int]:
 def keys_of(revision_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """Return the accepted answers by wording, of those wordings that have some."""
     keys: dict[int, tuple[str, ...]] = {}
-    rows = AnswerKey.objects.filter(revision__in=set(revision_ids)).order_by("pk")
-    for revision, text in rows.values_list("revision_id", "text"):
+    for revision, text in _keys(tuple(set(revision_ids))):
         keys[revision] = (*keys.get(revision, ()), text)
     return keys
+
+
+@compiled_once
+def _keys(revisions: tuple[int, ...]) -> QuerySet[AnswerKey, tuple[int, str]]:
+    keys = AnswerKey.including_secret.filter(revision__in=revisions).order_by("pk")
+    return keys.values_list("revision_id", "text")

@@ -25,35 +25,43 @@ P = ParamSpec("P")
 Row = TypeVar("Row")
 _FIRST_MARK = 2**62
 """The first of the numbers that stand for keys in a compiled query: no row has such a key."""
-LONGEST = 30
-"""The length of a tuple up to which a query is compiled once, for each length."""
+LONGEST = 64
+"""The length of a tuple up to which a query is compiled once, for each power of two."""
 
 
 def compiled_once(build: Callable[P, QuerySet[Any, Row]]) -> Callable[P, list[Row]]:
     """Return a function that runs the query of `build` and returns its rows; its first call compiles it.
 
     The query may depend on the arguments alone, which are numbers, UUIDs, texts or tuples of them, given by
-    position; each is a value that the database compares or returns, and decides nothing in `build`. It is
-    compiled for each length of its tuples, up to `LONGEST`. What depends on the reader raises NoReader.
+    position; each is a value that the database compares or returns, and decides nothing in `build`. Tuples
+    are lists for `IN`: they are filled up with their last value to a power of two, up to `LONGEST`, and the
+    query is compiled for each of these lengths. What depends on the reader raises NoReader.
     """
     built: Callable[..., QuerySet[Any, Row]] = build
     compiled: dict[tuple[object, ...], _Compiled] = {}
 
     @wraps(build)
     def rows(*keys: P.args, **_: P.kwargs) -> list[Row]:
-        values = _flat(keys)
-        lengths = [len(key) if isinstance(key, tuple) else None for key in keys]
+        filled = [_filled_up(key) if isinstance(key, tuple) else key for key in keys]
+        values = _flat(filled)
+        lengths = [len(key) if isinstance(key, tuple) else None for key in filled]
         is_odd = any(length is not None and not 0 < length <= LONGEST for length in lengths)
         if is_odd or any(isinstance(value, int) and value > MAX_ID for value in values):
             return list(built(*keys))  # no row has such a key, as Django knows
         form = (connections[DEFAULT_DB_ALIAS].vendor, *lengths)
         if form not in compiled:
-            marks = _marks(keys)
+            marks = _marks(filled)
             queryset = Context().run(built, *marks)  # where no reader is set, who would stay in it
             compiled[form] = _Compiled(queryset, _flat(marks))
         return compiled[form].rows(values)
 
     return rows
+
+
+def _filled_up(values: tuple[object, ...]) -> tuple[object, ...]:
+    """Return the tuple with its last value repeated, so that its length is a power of two."""
+    length = len(values)
+    return values + values[-1:] * ((1 << (length - 1).bit_length()) - length if length else 0)
 
 
 def _flat(keys: Iterable[object]) -> list[object]:

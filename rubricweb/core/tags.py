@@ -241,7 +241,9 @@ def with_hidden_note(context: Context, content: SafeString) -> str:
         sentence = reader().sentence
     except NoReader:
         return content
-    return content if NOTE in content else SafeString(_hidden_note(context, sentence) + content)
+    if not sentence or NOTE in content:
+        return content
+    return SafeString(_hidden_note(context, sentence) + content)
 
 
 def _hidden_note(context: Context, sentence: str) -> SafeString:

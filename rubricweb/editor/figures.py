@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
-from django.utils.safestring import SafeString
 
-from grading.item_lint import LintMark, coverage_marks, word_marks
+from grading.item_lint import LintMark, marks_of_counts, word_marks
 from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Ratings
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
-from rubricweb.core.formatting import counted
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor.forms import GraderByKind
@@ -27,52 +26,63 @@ from rubricweb.grades.configs import (
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.topic_ratings import Sheet, judged, separation
 
-BAR_SLOT = 10
-BAR_HEIGHT = 22
 HIDDEN = -3
 """In place of a rating that the reader must not see yet."""
-COLUMNS = (*range(MAX_RATING + 1), MISSING, FAILED)
-NAMES = {MISSING: "\u2013", FAILED: "✕"}
-WORDS = {MISSING: "not graded", FAILED: "failed"}
+RATINGS = range(MIN_RATING, MAX_RATING + 1)
+COLUMNS = (*RATINGS, MISSING, FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class GradeBar:
-    """A bar of the histogram, positioned for SVG."""
+class BarColumn(NamedTuple):
+    """What one bar of a grader's histograms counts."""
 
     name: str
     label: str
-    """What it counts: "rated 2, support"."""
-    count: int
-    x: int
-    height: int
-
-    @property
-    def svg(self) -> str:
-        return (
-            f"<g><title>{escape(self.label)}: {self.count}</title>"
-            f'<rect class="reach" x="{self.x}" y="0" width="{BAR_SLOT}" height="{BAR_HEIGHT + 2}" />'
-            f'<rect class="bar" data-bar="{self.name}" x="{self.x + 1}" y="{BAR_HEIGHT - self.height}"'
-            f' width="{BAR_SLOT - 2}" height="{self.height}" rx="1" /></g>'
-        )
+    """In words, as HTML: "rated 2, support"."""
+    is_always_shown: bool = True
+    """Whether also where it counts nothing: all but ratings beyond the grader's scale."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class FiguresBy:
+    """The grader and the threshold of figures, and how these are said."""
+
+    min_grade: int
+    min_grade_words: str
+    """The threshold, with its name if the scale has names."""
+    columns: tuple[BarColumn, ...]
+    """By COLUMNS."""
+
+    @classmethod
+    def of(cls, config: GraderConfig, min_grade: int | None) -> FiguresBy:
+        least, (lowest, highest) = within_scale(config, min_grade), scale_of(config)
+        name, names = name_of(config, least), {rating: name_of(config, rating) for rating in RATINGS}
+        columns = [
+            BarColumn(
+                str(rating),
+                escape(f"rated {rating}, {label}" if label else f"rated {rating}"),
+                lowest <= rating <= highest,
+            )
+            for rating, label in names.items()
+        ]
+        columns += [BarColumn("\u2013", "not graded"), BarColumn("✕", "failed")]
+        return cls(least, f"{least} ({name})" if name else str(least), tuple(columns))
+
+
+@dataclass(frozen=True, slots=True)
 class ItemFigures:
     """Figures of an item over the pool of its topic, by one grader."""
 
-    config: GraderConfig
-    min_grade: int
+    by: FiguresBy
     passages: int
     """Passages whose grade is not hidden from the reader."""
     hidden: int
     covered: int
-    """Passages rated `min_grade` or more."""
+    """Passages rated `by.min_grade` or more."""
     counts: tuple[int, ...]
     """Passages by COLUMNS: rated 0 to 5, missing, failed."""
-    is_spurious: bool = False
+    is_spurious: bool
     """Many passages judged not relevant cover it."""
-    separation: str = ""
+    separation: str
     """How well its ratings part good passages from bad ones: see `topic_ratings.separation`."""
 
     @property
@@ -80,17 +90,13 @@ class ItemFigures:
         return self.covered / self.passages if self.passages else None
 
     @property
-    def mean(self) -> float | None:
-        """Return the mean grade of the graded passages; None without any."""
-        by_rating = self.counts[: MAX_RATING + 1]
+    def mean(self) -> str:
+        """Return the mean grade of the graded passages with two decimals; empty without any."""
+        by_rating = self.counts[: len(RATINGS)]
         graded = sum(by_rating)
-        return sum(rating * count for rating, count in enumerate(by_rating)) / graded if graded else None
-
-    @property
-    def title(self) -> str:
-        """Return coverage and mean grade: "3 of 6 passages, mean grade 2.50"."""
-        mean = "" if self.mean is None else f", mean grade {self.mean:z.2f}"
-        return f"{self.covered} of {counted(self.passages, 'passage')}{mean}"
+        if not graded:
+            return ""
+        return f"{sum(rating * count for rating, count in enumerate(by_rating)) / graded:z.2f}"
 
     @property
     def is_graded(self) -> bool:
@@ -106,37 +112,10 @@ class ItemFigures:
         return self.counts[COLUMNS.index(FAILED)]
 
     @property
-    def bars_svg(self) -> SafeString:
-        return SafeString("".join(bar.svg for bar in self.bars))
-
-    @property
-    def bars_text(self) -> str:
-        """Return "rated 0: 12, rated 1: 3"."""
-        return ", ".join(f"{bar.label}: {bar.count}" for bar in self.bars)
-
-    @cached_property
-    def bars(self) -> list[GradeBar]:
-        """Return bars for the ratings of the grader's scale."""
-        tallest = max(self.counts, default=0) or 1
-        lowest, highest = scale_of(self.config)
-        columns = [
-            (column, count)
-            for column, count in zip(COLUMNS, self.counts, strict=True)
-            if column < MIN_RATING or lowest <= column <= highest or count
-        ]
-        return [self._bar(column, count, place, tallest) for place, (column, count) in enumerate(columns)]
-
-    @property
-    def min_grade_words(self) -> str:
-        """Return the threshold, with its name if the scale has names."""
-        name = name_of(self.config, self.min_grade)
-        return f"{self.min_grade} ({name})" if name else str(self.min_grade)
-
-    def _bar(self, column: int, count: int, place: int, tallest: int) -> GradeBar:
-        height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
-        name = name_of(self.config, column) if column >= MIN_RATING else ""
-        label = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
-        return GradeBar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
+    def bars(self) -> list[tuple[BarColumn, int]]:
+        """Return what the bars of the histogram count, and how much."""
+        pairs = zip(self.by.columns, self.counts, strict=True)
+        return [(column, count) for column, count in pairs if count or column.is_always_shown]
 
 
 @dataclass(frozen=True)
@@ -159,8 +138,8 @@ class FiguredRow(banks.ItemRow):
             return []
         marks = word_marks(str(item), ItemKind(item.kind), self.about)
         if figures := self.figures:
-            ratings = np.repeat((*COLUMNS, MISSING), (*figures.counts, figures.hidden))
-            marks += coverage_marks(ratings, min_grade=figures.min_grade)
+            by_rating, passages = figures.counts[: len(RATINGS)], figures.passages + figures.hidden
+            marks += marks_of_counts(by_rating, passages, min_grade=figures.by.min_grade)
         return marks
 
     @property
@@ -306,8 +285,9 @@ def item_figures(
     for item in items:
         if config := graders.get(ItemKind(item.kind)):
             by_grader.setdefault(config, []).append(item)
-    figures: dict[int, ItemFigures] = {}
     seen_ratings: list[Ratings] = []
+    min_grades: list[int] = []
+    rows: list[tuple[int, FiguresBy, int, list[int]]] = []
     for config, fellows in by_grader.items():
         uids: scoring.Uids = tuple(item.revision.uid for item in fellows)
         ratings = matrices.topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
@@ -315,25 +295,29 @@ def item_figures(
         unseen = visibility.mask(hidden, passage_pks, [item.revision_id for item in fellows])
         seen = np.where(unseen, HIDDEN, ratings)
         seen_ratings.append(np.where(unseen, MISSING, ratings).astype(np.int8))
-        counts = [(seen == value).sum(axis=0).tolist() for value in COLUMNS]
-        least = within_scale(config, min_grade)
-        covered = (seen >= least).sum(axis=0).tolist()
-        for item, concealed, reached, *spread in zip(
-            fellows, unseen.sum(axis=0).tolist(), covered, *counts, strict=True
-        ):
-            visible = ratings.shape[0] - concealed
-            figures[item.pk] = ItemFigures(config, least, visible, concealed, reached, tuple(spread))
-    if not figures:
-        return figures
-    min_grades = np.array([figure.min_grade for figure in figures.values()], dtype=np.int8)
+        by = FiguresBy.of(config, min_grade)
+        counts = np.stack([(seen == value).sum(axis=0) for value in COLUMNS], axis=1).tolist()
+        min_grades += [by.min_grade] * len(fellows)
+        of_items = zip(fellows, unseen.sum(axis=0).tolist(), counts, strict=True)
+        rows += [(item.pk, by, concealed, of_item) for item, concealed, of_item in of_items]
+    if not rows:
+        return {}
     sheet = Sheet(
         np.concatenate(seen_ratings, axis=1),
         judged(pool.by_topic[topic.pk]),
         collection.min_relevant,
-        min_grades,
+        np.array(min_grades, dtype=np.int8),
     )
-    signs = zip(figures.items(), sheet.spurious.tolist(), sheet.discriminations.tolist(), strict=True)
+    signs = zip(rows, sheet.spurious.tolist(), sheet.discriminations.tolist(), strict=True)
     return {
-        pk: replace(figure, is_spurious=spurious, separation=separation(discrimination))
-        for (pk, figure), spurious, discrimination in signs
+        pk: ItemFigures(
+            by,
+            passages=len(sheet.judged) - concealed,
+            hidden=concealed,
+            covered=sum(counts[by.min_grade : len(RATINGS)]),
+            counts=tuple(counts),
+            is_spurious=spurious,
+            separation=separation(discrimination),
+        )
+        for (pk, by, concealed, counts), spurious, discrimination in signs
     }

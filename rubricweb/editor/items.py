@@ -270,8 +270,9 @@ def _secrecy_changed(
 
 def open_panel(request: HtmxRequest, bank: Bank, item_id: int) -> dict[str, object] | None:
     """Return what the panel shows of the item that the bank's address names: its wording, or its history."""
-    items = bank.items.select_related("revision", "topic", "bank__collection")
-    item = items.filter(pk=item_id).first() if item_id else None
+    if not item_id:
+        return None
+    item = bank.items.select_related("revision", "topic", "bank__collection").filter(pk=item_id).first()
     if item is None:
         return None
     panel: dict[str, object] = {"item": item, "changes": selectors.history(item), "draft": draft_of(item)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from html import escape
+from typing import NamedTuple
 
-from django.http import QueryDict
-from django.template.defaultfilters import floatformat, pluralize
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.formats import localize
 from django.utils.safestring import SafeString
@@ -23,10 +24,10 @@ NOTHING = SafeString("")
 SHOWN_BY_FIGURES = {"never covered", "always covered"}
 """Faults that no mark repeats: the row itself says of how many passages the item is covered."""
 ROW = """
-<li id="item-{pk}" class="item-row" data-tags="{tags}"{state}>
-  {handles}
+<li id="item-{pk}" class="item-row" data-tags="{tags}"%(state)s>
+  %(handles)s
   <div class="item-words">
-    <p class="prose">{words}</p>
+    <p class="prose">%(words)s</p>
     <p class="item-notes">{notes}</p>
   </div>
   <p class="item-importance"><span class="badge">{importance}</span></p>
@@ -36,15 +37,17 @@ ROW = """
     <summary class="button-quiet" id="item-{pk}-menu">
       <span aria-hidden="true">⋯</span><span class="visually-hidden">Actions for <bdi>{name}</bdi></span>
     </summary>
-    <div class="menu-body">{menu}</div>
+    <div class="menu-body">%(menu)s</div>
   </details>
 </li>"""
+"""A row: the rest depends on its state, and what stands in braces on the item."""
 HANDLES = """<span class="item-grip" draggable="true" aria-hidden="true"></span>
 <input type="checkbox" class="item-tick" form="chosen" name="item" value="{pk}:{version}"
   aria-label="Select {name}">"""
-OPEN = """<a{direction} class="item-open" id="item-{pk}-open" href="{to}"{focus} hx-get="{to}"
-  hx-push-url="{shown_at}" hx-target="#item-panel" hx-swap="outerHTML" hx-sync="this:drop">{text}</a>"""
-WORDLESS = '<span class="badge" data-tone="warn">text unknown</span> <code title="{uid}">{end}</code> {link}'
+OPEN = """<a%(direction)s class="item-open" id="item-{pk}-open" href="{%(to)s}"{focus} hx-get="{%(to)s}"
+  hx-push-url="{topic_at}?{beside}item={pk}" hx-target="#item-panel" hx-swap="outerHTML"
+  hx-sync="this:drop">%(text)s</a>"""
+WORDLESS = '<span class="badge" data-tone="warn">text unknown</span> <code title="{name}">{end}</code> %s'
 NOTE = "<span>{text}</span>"
 BADGE = '<span class="badge" data-tone="{tone}">{text}</span>'
 MARK = '<span class="badge" data-tone="warn" title="{evidence}">⚠ {fault}</span>'
@@ -52,8 +55,8 @@ MISLEADING = """<a class="badge" data-tone="warn" href="{at}?view=grid&amp;card=
   title="Passages judged not relevant answer it, too">⚠ misleading?</a>"""
 MERGED = '<span>duplicate of <a href="#item-{pk}">{name}</a></span>'
 FIGURES = """
-<p title="{title}">{share}<span class="visually-hidden"> of the pool: {covered} of {passages} rated
-  {least} or more, mean grade {mean} </span></p>
+<p title="{covered} of {passages}{mean_words}">{share}<span class="visually-hidden"> of the pool: {covered} of
+  {n} rated {least} or more, mean grade {mean} </span></p>
 <svg role="img" aria-labelledby="figure-{pk}-title figure-{pk}-desc" width="80" height="24"
   viewBox="0 0 80 24">
   <title id="figure-{pk}-title">Passages by rating</title>
@@ -61,107 +64,154 @@ FIGURES = """
   {bars}
   <line x1="0" x2="80" y1="22.5" y2="22.5" />
 </svg>"""
-ACTION = """<a class="button-quiet" id="menu-{pk}-{name}" href="{to}" hx-get="{to}" hx-target="#item-panel"
-  hx-swap="outerHTML" hx-sync="this:drop">{label}</a>"""
-FLAGS = '<a class="button-quiet" id="item-{pk}-flags" href="{at}?item={pk}">Flags ({flags})</a>'
-FORM = """<form method="post" action="{to}" hx-post="{to}" hx-target="#item-{pk}" hx-swap="outerHTML"
-  hx-sync="this:drop"{more}>
-  <input type="hidden" name="csrfmiddlewaretoken" value="{token}">{fields}</form>"""
-PLACE = """<button class="button-quiet" id="item-{pk}-{direction}" name="place" value="{place}"
-  >Move {direction}</button>"""
+BAR = """<g><title>{label}: {count}</title><rect class="reach" x="{at}" y="0" width="10" height="24" /><rect
+  class="bar" data-bar="{name}" x="{x}" y="{y}" width="8" height="{height}" rx="1" /></g>"""
+BAR_HEIGHT = 22
+ACTION = """<a class="button-quiet" id="menu-{pk}-%(name)s" href="{%(to)s}" hx-get="{%(to)s}"
+  hx-target="#item-panel" hx-swap="outerHTML" hx-sync="this:drop">%(label)s</a>"""
+FLAGS = '<a class="button-quiet" id="item-{pk}-flags" href="{flags_at}?item={pk}">Flags ({flags})</a>'
+FORM = """<form method="post" action="{%(to)s}" hx-post="{%(to)s}" hx-target="#item-{pk}" hx-swap="outerHTML"
+  hx-sync="this:drop"%(more)s>
+  <input type="hidden" name="csrfmiddlewaretoken" value="{token}">%(fields)s</form>"""
+UP = '<button class="button-quiet" id="item-{pk}-up" name="place" value="{up}">Move up</button>'
+DOWN = '<button class="button-quiet" id="item-{pk}-down" name="place" value="{down}">Move down</button>'
 SECRECY = """<input type="hidden" name="seen" value="{version}">
-<button class="button-quiet" id="item-{pk}-secrecy">{label}</button>"""
+<button class="button-quiet" id="item-{pk}-secrecy">%s</button>"""
+CHANGES = ("edit", "weigh", "supply", "move", "history", "answer-key", "hide", "show", "retire", "restore")
 SEPARATION = """<span class="separation" data-separates="{separation}" title="separates {separation}"><span
   class="visually-hidden">{separation}</span></span>"""
 TOO_FEW = SafeString('<span class="muted" title="too few grades">\N{EN DASH}</span>')
-WAITS = SafeString(' hx-disabled-elt="find button"')
+WAITS = ' hx-disabled-elt="find button"'
+IMPORTANCE = dict(Item.Weight.choices)
+
+
+class RowState(NamedTuple):
+    """What decides which parts a row has."""
+
+    can_edit: bool
+    may_see_secrets: bool
+    is_retired: bool
+    has_text: bool
+    is_question: bool
+    is_secret: bool
+    is_first: bool
+    is_last: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the reader may change the item."""
+        return self.can_edit and not self.is_retired
+
+
+@cache
+def row_pattern(state: RowState) -> str:
+    """Return the HTML of rows in this state, to be filled with what `ItemWriter.row` says of an item."""
+    retired = ' data-flag="retired"' if state.is_retired else ""
+    return ROW % {
+        "state": ' data-move="{move}"' if state.is_open else retired,
+        "handles": HANDLES if state.is_open else "",
+        "words": _words_pattern(state),
+        "menu": "".join(_menu_patterns(state)),
+    }
+
+
+def _words_pattern(state: RowState) -> str:
+    if state.has_text:
+        to = "edit" if state.is_open else "history"
+        return "{grade}" + OPEN % {"direction": ' dir="auto"', "to": to, "text": "{name}"}
+    supply = OPEN % {"direction": "", "to": "supply", "text": "Supply the text"}
+    return WORDLESS % (supply if state.can_edit else "")
+
+
+def _menu_patterns(state: RowState) -> Iterator[str]:
+    if state.is_open and state.has_text:
+        yield ACTION % {"name": "edit", "to": "edit", "label": "Reword"}
+    if state.is_open:
+        label = "{importance_first}, weight {weight}"
+        yield ACTION % {"name": "importance", "to": "weigh", "label": label}
+    if state.is_question and state.has_text:
+        yield ACTION % {"name": "key", "to": "answer-key", "label": "Answer key ({keys})"}
+    yield ACTION % {"name": "history", "to": "history", "label": "History ({version})"}
+    yield FLAGS
+    if state.is_open:
+        fields = UP * (not state.is_first) + DOWN * (not state.is_last)
+        yield FORM % {"to": "move", "fields": fields, "more": ""}
+    if state.may_see_secrets:
+        label = "No longer secret" if state.is_secret else "Keep secret"
+        to = "show" if state.is_secret else "hide"
+        yield FORM % {"to": to, "fields": SECRECY % label, "more": WAITS}
+    if state.can_edit:
+        change = "restore" if state.is_retired else "retire"
+        yield ACTION % {"name": "weigh", "to": change, "label": f"{change.capitalize()}…"}
 
 
 @dataclass(frozen=True, slots=True)
 class ItemWriter:
     """What the rows of one topic's list share."""
 
-    bank_pk: int
-    topic_at: str
-    flags_at: str
-    kept: str
-    """The query string that changes keep."""
-    address: QueryDict
-    """The list's own; each row adds its item, to show it beside the list."""
+    shared: Mapping[str, SafeString]
+    """Parts of the HTML that all rows have: `topic_at`, `flags_at`, `beside`, `token` and `focus`."""
+    changes: Mapping[str, tuple[str, str]]
+    """HTML of the address of each of CHANGES, before and after an item's key."""
     flags: Mapping[int, int]
     """Open flags by the item's key."""
-    csrf_token: str
+    keys: Mapping[int, int]
+    """Accepted answers by the wording's key."""
     can_edit: bool
     may_see_secrets: bool
     shows_grades: bool
     """A passage stands beside the list, and each row shows its grade on it."""
-    is_fresh: bool
-    """The row has just been changed: its link takes the focus."""
 
     def row(self, row: ItemRow) -> SafeString:
-        item, name = row.item, str(row.item)
+        item, revision = row.item, row.item.revision
+        name, importance, flags = str(revision), IMPORTANCE[item.importance], self.flags.get(item.pk, 0)
         figured = row if isinstance(row, FiguredRow) else None
         figures = figured.figures if figured else None
-        tags = [item.importance, figured.tags if figured else "", "flagged" if self._flags(item) else ""]
-        handles = fill(HANDLES, pk=item.pk, version=item.version, name=name)
+        tags = [item.importance, figured.tags if figured else "", "flagged" if flags else ""]
+        state = RowState(
+            self.can_edit,
+            self.may_see_secrets,
+            item.is_retired,
+            bool(revision.text),
+            item.kind == ItemKind.QUESTION,
+            revision.is_secret,
+            not row.place,
+            row.is_last,
+        )
         return fill(
-            ROW,
+            row_pattern(state),
             pk=item.pk,
+            version=item.version,
+            name=name,
+            end=name[-6:],
             tags=" ".join(filter(None, tags)),
-            state=self._state(item),
-            handles=handles if self._is_open(item) else NOTHING,
-            words=self._wording(item, figured),
-            notes=joined(self._notes(item, figured)),
-            importance=item.get_importance_display(),
+            grade=grade_chip(figured.grade) if figured and self.shows_grades else NOTHING,
+            notes=joined(self._notes(item, figured, flags)),
+            importance=importance,
+            importance_first=importance.capitalize(),
+            weight=item.weight,
+            keys=self.keys.get(revision.pk, 0),
+            flags=flags,
+            up=row.place - 1,
+            down=row.place + 1,
             figures=item_histogram(item.pk, figures) if figures and figures.is_graded else NOTHING,
             separation=separation_sign(figures.separation) if figures else NOTHING,
-            name=name,
-            menu=joined(self._menu(row)),
+            **self.shared,
+            **{
+                change: SafeString(f"{before}{item.pk}{after}")
+                for change, (before, after) in self.changes.items()
+            },
         )
 
-    def _is_open(self, item: Item) -> bool:
-        """Return whether the reader may change it."""
-        return self.can_edit and not item.is_retired
-
-    def _flags(self, item: Item) -> int:
-        return self.flags.get(item.pk, 0)
-
-    def _at(self, change: str, item: Item) -> str:
-        return _address(self.bank_pk, change).replace("/0/", f"/{item.pk}/") + self.kept
-
-    def _state(self, item: Item) -> SafeString:
-        if item.is_retired:
-            return SafeString(' data-flag="retired"')
-        return fill(' data-move="{at}"', at=self._at("move", item)) if self.can_edit else NOTHING
-
-    def _wording(self, item: Item, row: FiguredRow | None) -> SafeString:
-        if item.revision.text:
-            link = self._link(item, "edit" if self._is_open(item) else "history", item.revision.text)
-            return joined([grade_chip(row.grade), link]) if row and self.shows_grades else link
-        supply = self._link(item, "supply", "Supply the text") if self.can_edit else NOTHING
-        return fill(WORDLESS, link=supply, uid=item.revision.uid, end=item.revision.uid[-6:])
-
-    def _link(self, item: Item, change: str, text: str) -> SafeString:
-        self.address["item"] = str(item.pk)
-        return fill(
-            OPEN,
-            direction=NOTHING if change == "supply" else SafeString(' dir="auto"'),
-            pk=item.pk,
-            to=self._at(change, item),
-            focus=" autofocus" if self.is_fresh else "",
-            shown_at=f"{self.topic_at}?{self.address.urlencode()}",
-            text=text,
-        )
-
-    def _notes(self, item: Item, row: FiguredRow | None) -> Iterator[SafeString]:
+    def _notes(self, item: Item, row: FiguredRow | None, flags: int) -> Iterator[SafeString]:
         if item.is_secret:
             yield fill(BADGE, tone="warn", text=SafeString(f"{icon('lock')} secret"))
         if row and row.is_spurious:
-            yield fill(MISLEADING, at=self.topic_at, pk=item.pk)
+            yield fill(MISLEADING, at=self.shared["topic_at"], pk=item.pk)
         for mark in row.marks if row else ():
             if mark.fault not in SHOWN_BY_FIGURES:
                 yield fill(MARK, evidence=mark.evidence, fault=mark.fault)
-        if flags := self._flags(item):
+        if flags:
             yield fill(BADGE, tone="warn", text=counted(flags, "flag"))
         if row and row.figures:
             yield from _shortfalls(row.figures)
@@ -170,40 +220,14 @@ class ItemWriter:
         if item.merged_into:
             yield fill(MERGED, pk=item.merged_into.pk, name=str(item.merged_into))
 
-    def _menu(self, row: ItemRow) -> Iterator[SafeString]:
-        item = row.item
-        if self._is_open(item):
-            if item.revision.text:
-                yield self._action(item, "edit", "edit", "Reword")
-            importance = str(item.get_importance_display())
-            weight = f"{importance[:1].upper()}{importance[1:]}, weight {item.weight}"
-            yield self._action(item, "importance", "weigh", weight)
-        if item.kind == ItemKind.QUESTION and item.revision.text:
-            keys = len(item.revision.answer_keys.all())
-            yield self._action(item, "key", "answer-key", f"Answer key ({keys})")
-        yield self._action(item, "history", "history", f"History ({item.version})")
-        yield fill(FLAGS, pk=item.pk, at=self.flags_at, flags=self._flags(item))
-        if self._is_open(item):
-            places = [("up", row.place - 1)] * bool(row.place) + [("down", row.place + 1)] * (not row.is_last)
-            yield self._form(
-                item, "move", (fill(PLACE, pk=item.pk, direction=to, place=at) for to, at in places)
-            )
-        if self.may_see_secrets:
-            label = "No longer secret" if item.is_secret else "Keep secret"
-            fields = [fill(SECRECY, pk=item.pk, version=item.version, label=label)]
-            yield self._form(item, "show" if item.is_secret else "hide", fields, more=WAITS)
-        if self.can_edit:
-            change = "restore" if item.is_retired else "retire"
-            yield self._action(item, "weigh", change, f"{change.capitalize()}…")
 
-    def _action(self, item: Item, name: str, change: str, label: str) -> SafeString:
-        return fill(ACTION, pk=item.pk, name=name, to=self._at(change, item), label=label)
-
-    def _form(
-        self, item: Item, change: str, fields: Iterable[SafeString], *, more: SafeString = NOTHING
-    ) -> SafeString:
-        to, token = self._at(change, item), self.csrf_token
-        return fill(FORM, pk=item.pk, to=to, token=token, fields=joined(fields), more=more)
+def change_addresses(bank_pk: int, kept: str) -> dict[str, tuple[str, str]]:
+    """Return `ItemWriter.changes` of a bank's items; `kept` is the query string that changes keep."""
+    return {
+        change: (f"{before}/", f"/{after}{escape(kept)}")
+        for change in CHANGES
+        for before, after in [_address(bank_pk, change).split("/0/")]
+    }
 
 
 @lru_cache(maxsize=512)
@@ -214,17 +238,33 @@ def _address(bank_pk: int, change: str) -> str:
 
 def item_histogram(pk: int, figures: ItemFigures) -> SafeString:
     """Return the share of passages that cover an item, and its passages by rating as bars."""
+    tallest, mean, columns = max(figures.counts), figures.mean, figures.bars
+    bars = []
+    for at, (column, count) in enumerate(columns):
+        height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
+        bars.append(
+            BAR.format(
+                label=column.label,
+                count=count,
+                at=10 * at,
+                name=column.name,
+                x=10 * at + 1,
+                y=BAR_HEIGHT - height,
+                height=height,
+            )
+        )
     return fill(
         FIGURES,
         pk=pk,
-        title=figures.title,
-        share=percent(figures.share),
         covered=figures.covered,
-        passages=figures.passages,
-        least=figures.min_grade_words,
-        mean=floatformat(figures.mean, 2),
-        text=figures.bars_text,
-        bars=figures.bars_svg,
+        passages=counted(figures.passages, "passage"),
+        mean_words=mean and f", mean grade {mean}",
+        share=percent(figures.share),
+        n=figures.passages,
+        least=figures.by.min_grade_words,
+        mean=mean,
+        text=SafeString(", ".join(f"{column.label}: {count}" for column, count in columns)),
+        bars=SafeString("".join(bars)),
     )
 
 
@@ -239,6 +279,7 @@ def _shortfalls(figures: ItemFigures) -> Iterator[SafeString]:
         yield fill(NOTE, text=SafeString(f"{icon('lock')} {hidden} hidden until you rate {it}"))
 
 
+@cache
 def separation_sign(separation: str) -> SafeString:
     """Show how well an item separates passages: a full, half or empty disc; a dash where it is undefined."""
     return fill(SEPARATION, separation=separation) if separation else TOO_FEW

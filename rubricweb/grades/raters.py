@@ -159,7 +159,9 @@ class Rater:
 
     def min_grades_of(self, kinds: Iterable[ItemKind], chosen: int | None = None) -> NDArray[np.int8]:
         """Return the thresholds of items of these kinds, shape (items,)."""
-        return np.array([self.min_grade_of(kind, chosen) for kind in kinds], dtype=np.int8)
+        listed = list(kinds)
+        least = {kind: self.min_grade_of(kind, chosen) for kind in set(listed)}
+        return np.array([least[kind] for kind in listed], dtype=np.int8)
 
     @property
     def min_grade_words(self) -> str:

@@ -166,31 +166,37 @@ def graders_of(bank: Bank, purposes: tuple[Purpose, ...] = ON_ITEMS) -> list[Gra
 
     The stored one; then those that rate; then by the number of items graded; then by age.
     """
-    rows = (row for row in _rows_of(bank) if row.config.purpose in purposes)
-    of_pools = (row for row in rows if row.grades and not is_in_context(row.config))
+    rows = _rows_of(bank, ON_ITEMS if set(purposes) <= set(ON_ITEMS) else purposes)  # one query for pages
+    chosen = (row for row in rows if row.config.purpose in purposes)
+    of_pools = (row for row in chosen if row.grades and not is_in_context(row.config))
     return [row.config for row in sorted(of_pools, key=lambda row: _key(bank.collection, row))]
 
 
 @read_once
-def _rows_of(bank: Bank) -> list[GraderRow]:
-    """Return the collection's graders, with how many of the bank's active items each graded."""
+def _rows_of(bank: Bank, purposes: tuple[Purpose, ...]) -> list[GraderRow]:
+    """Return the collection's graders of these purposes, with how many active items of the bank each graded.
+
+    Only of these: each is looked up for each item.
+    """
     collection = bank.collection
     if collection.cold_at:
         counts = _cold_counts(collection.pk, collection.cold_at)
-        configs = (row.config for row in graders(collection))
+        configs = (row.config for row in graders(collection) if row.config.purpose in purposes)
         return [GraderRow(config, counts.get((config.pk, bank.pk), 0)) for config in configs]
-    return [GraderRow(config, config.number) for config in _graders_of(collection.pk, bank.pk)]
+    rows = _graders_of(collection.pk, bank.pk, tuple(map(str, purposes)))
+    return [GraderRow(config, config.number) for config in rows]
 
 
 @compiled_once
-def _graders_of(collection: int, bank: int) -> QuerySet[GraderConfig, Any]:
+def _graders_of(collection: int, bank: int, purposes: tuple[str, ...]) -> QuerySet[GraderConfig, Any]:
     """Return the configs with grades here, and the `number` of the bank's active items with one of theirs."""
     stamps = MatrixStamp.objects.filter(topic__collection=collection, grades__gt=0)
     has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
     items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
     counted = items.values("bank").annotate(number=Count("pk")).values("number")
     number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-    return GraderConfig.objects.filter(pk__in=stamps.values("config")).annotate(number=number)
+    configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=purposes)
+    return configs.annotate(number=number)
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)

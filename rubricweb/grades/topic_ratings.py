@@ -26,8 +26,7 @@ from grading.types import (
 )
 from grading.verify import closeness
 from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, Item
-from rubricweb.banks.secrecy import public, sees_secrets
-from rubricweb.core.compiled import compiled_once
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
@@ -304,26 +303,16 @@ def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, i
 
 def item_columns(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
     """Return by topic id the bank's active items without texts, each wording of a kind once."""
-    rows = _all_columns if sees_secrets(bank.collection_id) else _public_columns
     by_topic: dict[int, list[ItemColumn]] = {}
-    for topic_id, kind, uid, revision, has_text, has_key in rows(bank.pk):
+    for topic_id, kind, uid, revision, has_text, has_key in _columns(bank.collection_id, bank.pk):
         column = ItemColumn(ItemKind(kind), uid, revision, bool(has_text), bool(has_key))
         by_topic.setdefault(topic_id, []).append(column)
     return {topic_id: tuple(items) for topic_id, items in by_topic.items()}
 
 
-@compiled_once
-def _all_columns(bank: int) -> Rows:
-    return _columns(bank)
-
-
-@compiled_once
-def _public_columns(bank: int) -> Rows:
-    return public(_columns(bank))
-
-
+@compiled_readable
 def _columns(bank: int) -> Rows:
-    """Return the fields of the columns of `item_columns`, also of secret items."""
+    """Return the fields of the columns of `item_columns`."""
     keys = AnswerKey.including_secret.filter(revision=OuterRef("revision"))
     items = Item.including_secret.active().filter(bank=bank).order_by("topic_id", "position", "pk")
     rows = items.annotate(has_text=~Q(revision__text=""), has_key=Exists(keys))

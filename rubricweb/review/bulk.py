@@ -35,7 +35,8 @@ from rubricweb.grades.human_ratings import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.progress import Price
 from rubricweb.review.grid import INSET, GridForm, inset_frame, kept_fields
-from rubricweb.review.selectors import GridQuery, window
+from rubricweb.review.selectors import GridQuery
+from rubricweb.review.selectors.columns import GridColumn
 from rubricweb.review.selectors.grid import TopicGrid, topic_grid
 
 MOST_CELLS = 5_000
@@ -56,7 +57,7 @@ class BulkPlan:
 
     rows: tuple[int, ...]
     """Rows of the pool."""
-    columns: tuple[window.GridColumn, ...]
+    columns: tuple[GridColumn, ...]
     selection: Selection
     cells: tuple[Cell, ...]
     unchecked: tuple[tuple[Cell, ShownRating], ...]
@@ -104,9 +105,7 @@ def plan(
     )
 
 
-def _to_grade(
-    grid: TopicGrid, rows: Some[int], columns: Some[window.GridColumn], value: int
-) -> list[Missing]:
+def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value: int) -> list[Missing]:
     """Return the selected cells with this value that can be graded and are in no live job."""
     cells: dict[GraderConfig, list[tuple[int, int]]] = {}
     for column in columns:
@@ -124,9 +123,7 @@ def _to_grade(
     return [missing for missing in stages.left_to_start(topic.collection, sought) if missing.cells]
 
 
-def _unchecked(
-    grid: TopicGrid, rows: Some[int], columns: Some[window.GridColumn]
-) -> list[tuple[Cell, ShownRating]]:
+def _unchecked(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, ShownRating]]:
     pairs, closed = [], grid.own.keys() | grid.hidden.graders
     if grid.rater.verifies:  # answers are checked one by one, beside their keys
         return []

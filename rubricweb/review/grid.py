@@ -42,8 +42,9 @@ from rubricweb.grades import scoring, topic_ratings
 from rubricweb.grades.raters import KINDS, GraderForm, Rater, covered_from, covering, raters, select_at_once
 from rubricweb.review.models import Flag, FlagEvent, SavedView
 from rubricweb.review.selectors import GROUPS, ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
+from rubricweb.review.selectors.columns import GridColumn
 from rubricweb.review.selectors.grid import TopicGrid, grid_window, run_tags, topic_grid
-from rubricweb.review.selectors.window import GridColumn, excerpts
+from rubricweb.review.selectors.window import excerpts
 
 SHOWN_PASSAGES = 8
 BAR_HEIGHT = 40

@@ -23,15 +23,15 @@ from rubricweb.grades import topic_ratings, visibility
 from rubricweb.grades.raters import GraderForm, Rater, covered_from, raters
 from rubricweb.review import access, selectors
 from rubricweb.review.grid import INSET, inset_frame
-from rubricweb.review.selectors import window
-from rubricweb.review.selectors.grid import columns_for, graded_by_kind
+from rubricweb.review.selectors.columns import GridColumn, columns_for
+from rubricweb.review.selectors.grid import graded_by_kind
 
 
 @dataclass(frozen=True, slots=True)
 class RatedItem:
     """An item that a passage covers."""
 
-    item: window.GridColumn
+    item: GridColumn
     rating: int
     href: str
     """The cell's page."""
@@ -56,7 +56,7 @@ class ResponseRow:
 class CoveredItem:
     """An item of the bank, and the numbers of the rows that cover it."""
 
-    item: window.GridColumn
+    item: GridColumn
     rows: tuple[int, ...]
 
 
@@ -116,7 +116,7 @@ class _Sheet:
 
     bank: Bank
     response: Response
-    items: list[window.GridColumn]
+    items: list[GridColumn]
     ratings: Ratings
     row_of: dict[str, int]
     passage_pks: tuple[int, ...]

@@ -6,30 +6,32 @@ The grid is written in Python: templates take three times as long for a thousand
 from __future__ import annotations
 
 import html
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from django import template
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
 from rubricweb.accounts import roles
-from rubricweb.banks.selectors import ItemRow
+from rubricweb.banks.selectors import ItemRow, key_counts
 from rubricweb.core.formatting import counted
 from rubricweb.core.tags import DASH, bdi, fill, grade_chip, icon, joined, percent
-from rubricweb.editor.rows import ItemWriter, separation_sign
+from rubricweb.corpus.models import Topic
+from rubricweb.editor.rows import ItemWriter, change_addresses, separation_sign
 from rubricweb.grades.raters import Rater
 from rubricweb.review import flags, verify
+from rubricweb.review.selectors.columns import GridColumn
 from rubricweb.review.selectors.grid import Grid
 from rubricweb.review.selectors.window import (
     ANSWER_SHADES,
     ANSWER_SIGNS,
     ANSWER_WORDS,
     GridCell,
-    GridColumn,
     PlacedCell,
     Row,
     RowGroup,
@@ -46,7 +48,7 @@ ROW = """
   <th scope="row" aria-colindex="1" tabindex="-1" id="p{pk}"{uncovered}>
     {group}
     <span class="passage-head">
-      {tick}
+      %s
       <span class="passage-words" title="{doc_id}"><span class="doc-id">{doc_id}</span> <span
         dir="auto" class="muted">{excerpt}</span></span>
       {flags}
@@ -62,18 +64,20 @@ ROW = """
 COLUMN_HEAD = """
 <th scope="col" aria-colindex="{number}" id="i{pk}" class="column-head{states}" data-revision="{revision}">
   {kind_line}
-  <a href="?{address}" id="h{pk}" class="head" title="{title}"{current}><span class="head-text"><span
+  <a href="?{address}card={pk}" id="h{pk}" class="head" title="{title}"{current}><span class="head-text"><span
     class="head-number"><span class="visually-hidden">{kind} </span>{name}</span> {text}</span></a>
   <span class="head-measures">
     <span class="head-share{spurious}">{share}<span
       class="visually-hidden"> of the graded passages cover it{perhaps}</span> {warning}</span>
     <meter min="0" max="1" value="{covered}" aria-label="Covered share"></meter>
     {flags}
-    {tick}
+    %s
   </span>
 </th>"""
-TICK = """<label class="tick"><input type="checkbox" name="{name}" value="{pk}" form="bulk"><span
-  class="visually-hidden">Select {label}</span></label>"""
+TICK = """<label class="tick"><input type="checkbox" name="%s" value="{pk}" form="bulk"><span
+  class="visually-hidden">Select %s</span></label>"""
+PASSAGE_TICK, ITEM_TICK = TICK % ("passage", "passage {doc_id}"), TICK % ("item", "{item}")
+HIDE = '<label title="{title}"><input type="checkbox" name="hide" value="{pk}"{checked}> {name}</label>'
 FLAG = """<a class="flag-mark" href="{at}?{name}={pk}"><span aria-hidden="true">⚑</span> {flags}<span
   class="visually-hidden"> open flag{s}</span></a>"""
 GROUP = '<span class="group-line" aria-hidden="true"><strong>{judgment}</strong> {relevance}{passages}</span>'
@@ -98,8 +102,8 @@ class GridWriter:
     has_ticks: bool
     """Passages and items are selected to change many cells at once."""
     shows_runs: bool
-    address: QueryDict
-    """The grid's own; heads add their item to it."""
+    address: SafeString
+    """The query string to which heads add their item."""
     opened: int | None
     """The item whose card is open."""
     columns: tuple[tuple[str, int, str], ...]
@@ -112,13 +116,12 @@ class GridWriter:
 
     def row(self, row: Row) -> SafeString:
         return fill(
-            ROW,
+            ROW % (PASSAGE_TICK if self.has_ticks else ""),
             number=row.number + 1,
             opens_group=SafeString(" data-opens-group") if row.group else NOTHING,
             pk=row.passage_pk,
             uncovered=SafeString(" data-uncovered") if row.is_uncovered else NOTHING,
             group=group_line(row.group) if row.group else NOTHING,
-            tick=self._tick("passage", row.passage_pk, f"passage {row.doc_id}"),
             doc_id=row.doc_id,
             excerpt=row.excerpt,
             flags=self._flags("passage", row.passage_pk, row.flags),
@@ -152,16 +155,15 @@ class GridWriter:
         )
 
     def column_head(self, number: int, column: GridColumn) -> SafeString:
-        self.address["card"] = str(column.pk)
         kind = column.kind.capitalize()
         return fill(
-            COLUMN_HEAD,
+            COLUMN_HEAD % (ITEM_TICK if self.has_ticks else ""),
             number=number,
             pk=column.pk,
             states=" opens-kind" * column.opens_kind + " is-wordless" * (not column.text),
             revision=column.revision_pk,
             kind_line=fill(KIND, kind=kind) if column.opens_kind else NOTHING,
-            address=self.address.urlencode(),
+            address=self.address,
             title=column.text or column.uid,
             current=SafeString(' aria-current="true"') if column.pk == self.opened else NOTHING,
             kind=kind,
@@ -173,11 +175,8 @@ class GridWriter:
             warning=WARNING if column.is_spurious else NOTHING,
             covered=column.covered_value,
             flags=self._flags("item", column.pk, column.flags),
-            tick=self._tick("item", column.pk, column.name),
+            item=column.name,
         )
-
-    def _tick(self, name: str, pk: int, label: str) -> SafeString:
-        return fill(TICK, name=name, pk=pk, label=label) if self.has_ticks else NOTHING
 
     def _flags(self, name: str, pk: int, flags: int) -> SafeString:
         if not flags:
@@ -198,6 +197,21 @@ def group_line(group: RowGroup) -> SafeString:
         judgment = f"Judged {group.judgment}"
         relevance = "relevant · " if group.is_relevant else "not relevant · "
     return fill(GROUP, judgment=judgment, relevance=relevance, passages=counted(group.passages, "passage"))
+
+
+@register.simple_tag
+def item_boxes(columns: Iterable[GridColumn], hidden: Container[int]) -> SafeString:
+    """Return a box for each item, ticked where it is hidden."""
+    return joined(
+        fill(
+            HIDE,
+            title=column.text or column.uid,
+            pk=column.pk,
+            checked=" checked" if column.pk in hidden else "",
+            name=column.name,
+        )
+        for column in columns
+    )
 
 
 @register.simple_tag
@@ -254,7 +268,8 @@ def grid_writer(context: dict[str, Any], flags_at: str, *, has_ticks: bool) -> G
     """Return what writes the head and the rows of the page's grid."""
     grid: Grid = context["grid"]
     address, card = context["request"].GET.copy(), context["card"]
-    address.pop("at", None)
+    for name in ("at", "card"):
+        address.pop(name, None)
     columns = enumerate(grid.columns, grid.columns.start_index() + 1)
     return GridWriter(
         grid,
@@ -262,7 +277,7 @@ def grid_writer(context: dict[str, Any], flags_at: str, *, has_ticks: bool) -> G
         conditional_escape(context["suffix"]),
         has_ticks=has_ticks,
         shows_runs=context["query"].is_roomy,
-        address=address,
+        address=SafeString(html.escape(f"{address.urlencode()}&" if address else "")),
         opened=card.column.pk if card else None,
         columns=tuple(
             (f'<td aria-colindex="{number}" data-item="{column.short_name}">', column.pk, column.name)
@@ -304,24 +319,27 @@ def share(estimate: verify.Proportion) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def item_writer(context: dict[str, Any], topic_pk: int, kept: str) -> ItemWriter:
+def item_writer(context: dict[str, Any], topic: Topic, kept: str) -> ItemWriter:
     """Return what writes the rows of a topic's list of items; changes keep the query string `kept`."""
     bank, address = context["bank"], context["request"].GET.copy()
-    for name in ("changed", "retired", "wording", "beside"):
+    for name in ("changed", "retired", "wording", "beside", "item"):
         address.pop(name, None)
-    place = [bank.pk, topic_pk]
+    place = [bank.pk, topic.pk]
+    shared = {
+        "topic_at": reverse("review:topic", args=place),
+        "flags_at": reverse("review:subject-flags", args=place),
+        "beside": html.escape(f"{address.urlencode()}&" if address else ""),
+        "token": str(context["csrf_token"]),
+        "focus": " autofocus" if context.get("is_fresh") else "",
+    }
     return ItemWriter(
-        bank.pk,
-        reverse("review:topic", args=place),
-        reverse("review:subject-flags", args=place),
-        kept,
-        address,
-        flags.open_counts(*place).items,
-        str(context["csrf_token"]),
+        {name: SafeString(part) for name, part in shared.items()},
+        change_addresses(bank.pk, kept),
+        flags.open_counts(bank, topic.pk).items,
+        key_counts(topic),
         can_edit=context["can_edit"],
         may_see_secrets=roles.holds(context["user"], bank.collection, roles.TO_SEE_SECRETS),
         shows_grades=bool(context.get("beside")),
-        is_fresh=context.get("is_fresh", False),
     )
 
 

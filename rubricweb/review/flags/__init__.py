@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db.models import Count, Q, QuerySet, TextChoices
@@ -11,9 +12,10 @@ from django.db.models import Count, Q, QuerySet, TextChoices
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.review.access import may_decide
-from rubricweb.review.models import Flag, FlagEvent, Subject, subject_of
+from rubricweb.review.models import Flag, FlagEvent, FlagQuerySet, Subject, subject_of
 
 
 class State(TextChoices):
@@ -129,7 +131,7 @@ def nearby(subject: Subject) -> list[Nearby]:
     """Return the open flags of a cell's item and of its passage."""
     if not (subject.item and subject.passage):
         return []
-    counts = open_counts(subject.bank.pk, subject.topic.pk)
+    counts = open_counts(subject.bank, subject.topic.pk)
     parts = (
         (replace(subject, passage=None), counts.items.get(subject.item.pk, 0)),
         (replace(subject, item=None), counts.passages.get(subject.passage.pk, 0)),
@@ -137,10 +139,9 @@ def nearby(subject: Subject) -> list[Nearby]:
     return [Nearby(part, count) for part, count in parts]
 
 
-def open_counts(bank_id: int, topic_id: int) -> OpenCounts:
+def open_counts(bank: Bank, topic_id: int) -> OpenCounts:
     counts = OpenCounts()
-    rows = Flag.objects.open().filter(bank=bank_id, topic=topic_id).order_by()
-    for item, passage, number in rows.values_list("item", "passage").annotate(Count("pk")):
+    for item, passage, number in _open_counts(bank.collection_id, bank.pk, topic_id):
         if item and passage:
             counts.cells[item, passage] = number
         elif item:
@@ -148,6 +149,12 @@ def open_counts(bank_id: int, topic_id: int) -> OpenCounts:
         else:
             counts.passages[passage] = number
     return counts
+
+
+@compiled_readable
+def _open_counts(bank_id: int, topic_id: int) -> QuerySet[Flag, Any]:
+    rows: QuerySet[Flag] = FlagQuerySet(Flag).open().filter(bank=bank_id, topic=topic_id).order_by()
+    return rows.values_list("item", "passage").annotate(Count("pk"))
 
 
 def open_by_topic(bank: Bank) -> dict[int, int]:

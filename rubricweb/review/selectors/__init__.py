@@ -15,6 +15,7 @@ from grading.arrays import undefined_last
 from grading.types import CONTRADICTS, FAILED, MIN_RATING, MISSING, GradeMatrix, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool
@@ -27,7 +28,7 @@ from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of, 
 from rubricweb.grades.verification import verdict_matrices
 
 if TYPE_CHECKING:
-    from rubricweb.review.selectors.window import GridColumn
+    from rubricweb.review.selectors.columns import GridColumn
 
 
 LOW_CONFIDENCE = 50
@@ -195,11 +196,16 @@ def older_of(
 
 def older_wordings(bank: Bank, topic: Topic) -> dict[int, set[str]]:
     """Return the ids of all wordings that each item ever had."""
-    changes = ItemChange.objects.filter(item__bank=bank, item__topic=topic).order_by()
     wordings: dict[int, set[str]] = {}
-    for item, uid in changes.values_list("item_id", "revision__uid").distinct():
+    for item, uid in _wordings(bank.collection_id, bank.pk, topic.pk):
         wordings.setdefault(item, set()).add(uid)
     return wordings
+
+
+@compiled_readable
+def _wordings(bank: int, topic: int) -> QuerySet[ItemChange, tuple[int, str]]:
+    changes = ItemChange.including_secret.filter(item__bank=bank, item__topic=topic).order_by()
+    return changes.values_list("item_id", "revision__uid").distinct()
 
 
 def own_ratings(person: User, topic: Topic, rater: Rater) -> OwnRatings:

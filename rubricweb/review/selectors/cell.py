@@ -35,10 +35,10 @@ from rubricweb.grades.verification import PassageSegment, highlighted
 from rubricweb.grades.visibility import hidden_of_cell, visible_grades
 from rubricweb.review.flags import open_counts
 from rubricweb.review.selectors import CheckedSheet, GridQuery, OwnRating, confidences_of
-from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
+from rubricweb.review.selectors.columns import GridColumn, columns_of
+from rubricweb.review.selectors.grid import TopicGrid, graded_by_kind
 from rubricweb.review.selectors.window import (
     ANSWER_WORDS,
-    GridColumn,
     PlacedCell,
     RunRank,
     answer_state,
@@ -336,7 +336,7 @@ def cell_of_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reade
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     own = {place: last} if last else {}
     grid = TopicGrid(collection, pool, (column,), sheet, own, rater, query, hidden)
-    (cell,) = grid.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)
+    (cell,) = grid.window([column], [row], open_counts(bank, topic.pk)).cells(row, 0)
     return PlacedCell(passage, pool.doc_ids[row], column, cell)
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
-from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import matrices, visibility
@@ -31,7 +30,7 @@ from rubricweb.grades.topic_ratings import (
     without_contradictions,
 )
 from rubricweb.review.flags import OpenCounts, open_counts
-from rubricweb.review.models import Flag, Kind
+from rubricweb.review.models import Flag
 from rubricweb.review.selectors import (
     ITEM_FILTERS,
     ORDERS,
@@ -49,9 +48,9 @@ from rubricweb.review.selectors import (
     older_wordings,
     own_ratings,
 )
+from rubricweb.review.selectors.columns import GridColumn, columns_for, measured
 from rubricweb.review.selectors.window import (
     NO_RANK,
-    GridColumn,
     Row,
     RowGroup,
     Window,
@@ -156,18 +155,28 @@ class TopicGrid:
 
     def window(self, columns: Sequence[GridColumn], rows: Sequence[int], flags: OpenCounts) -> Window:
         passages = [self.pool.passage_pks[row] for row in rows]
-        marked = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
+        marked = marks(self.rater, columns, passages)
         tags, source = self.collection.run_tags, RatingSource(self.query.source)
         own, blind, beginnings = self.own, self.hidden.graders, excerpts(passages)
         return Window(
-            self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind, beginnings
+            self.pool,
+            tags,
+            self.sheet,
+            tuple(columns),
+            marked,
+            flags,
+            own,
+            source,
+            blind,
+            beginnings,
+            self.query.is_roomy,
         )
 
 
 def grid_window(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
     """Return the window that `query` selects, as `reader` sees it."""
     whole = topic_grid(bank, topic, rater, query, reader)
-    flags = open_counts(bank.pk, topic.pk)
+    flags = open_counts(bank, topic.pk)
     chosen, order = whole.chosen, whole.rows
     rows = min(PAGE_ROWS, PAGE_CELLS // max(1, min(PAGE_COLUMNS, len(chosen))))
     number, column_number = _windows_at(whole, chosen, order, rows)
@@ -241,12 +250,8 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
         visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.ratings, hidden.graders)
     )
     sheet = blinded(sheet, from_people, RatingSource(query.source))
-    aside = Flag.set_aside_of_items(bank.pk, topic.pk)
-    measured = tuple(
-        replace(column, is_spurious=column.is_spurious and (Kind.SPURIOUS, column.revision_pk) not in aside)
-        for column in (column.measured(at, sheet, from_graders) for at, column in enumerate(items))
-    )
-    return TopicGrid(collection, pool, measured, sheet, own, rater, query, hidden)
+    columns = measured(items, sheet, from_graders, Flag.set_aside_of_items(bank.pk, topic.pk))
+    return TopicGrid(collection, pool, columns, sheet, own, rater, query, hidden)
 
 
 def _empty(
@@ -275,41 +280,6 @@ def _source(source: RatingSource, layered: Layers, columns: tuple[ItemColumn, ..
         return by_config
     by_people = outcomes_of(layered.by_people, columns, passages)
     return np.asarray(np.where(by_people != MISSING, by_people, by_config), dtype=np.int8)
-
-
-def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
-    """Return the active items, or a version's, questions first.
-
-    They are numbered within their kind in the bank's order.
-    """
-    kinds = [str(kind) for kind in query.kinds]
-    if query.version:
-        version = bank.versions.get(number=query.version)
-        entries = version.entries.filter(item__topic=topic, item__kind__in=kinds).order_by("position", "pk")
-        fields = ("item_id", "item__kind", "revision_id", "revision__uid", "revision__text", "importance")
-        rows = list(entries.values_list(*fields))
-    else:
-        active = bank.items.active().for_topic(topic).of_kinds(query.kinds).order_by("position", "pk")
-        rows = list(
-            active.values_list("pk", "kind", "revision_id", "revision__uid", "revision__text", "importance")
-        )
-    columns = []
-    for kind in query.kinds:
-        of_kind = [row for row in rows if row[1] == kind]
-        columns += [
-            GridColumn(pk, kind, number, revision_pk, uid, text, at=0, importance=importance)
-            for number, (pk, _, revision_pk, uid, text, importance) in enumerate(of_kind, 1)
-        ]
-    return columns
-
-
-def columns_for(bank: Bank, topic: Topic, rater: Rater, query: GridQuery) -> list[GridColumn]:
-    """Return the items of `columns_of`; for a rater that verifies answers, with those that are accepted."""
-    columns = columns_of(bank, topic, query)
-    if not rater.verifies:
-        return columns
-    keys = keys_of(column.revision_pk for column in columns)
-    return [replace(column, keys=keys.get(column.revision_pk, ())) for column in columns]
 
 
 def _windows_at(grid: TopicGrid, chosen: list[GridColumn], order: list[int], rows: int) -> tuple[int, int]:

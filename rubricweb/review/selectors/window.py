@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
+from django.db.models import QuerySet
 from django.db.models.functions import Left
 from numpy.typing import NDArray
 
-from grading.types import ANSWERED, CONTRADICTS, FAILED, MISSING, ItemKind, Outcome
-from rubricweb.banks.models import Item
+from grading.types import ANSWERED, CONTRADICTS, FAILED, MISSING, Outcome
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted, rating_sign, rating_words
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import human_matrices, visibility
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Mask, Sheet, separation
+from rubricweb.grades.models import Grade
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import UNJUDGED, Mask
 from rubricweb.review.flags import OpenCounts
 from rubricweb.review.selectors import CheckedSheet, OwnRating, OwnRatings
+from rubricweb.review.selectors.columns import GridColumn
 
 DASH = "\N{EN DASH}"
 SHOWN_RUNS = 3
@@ -30,90 +33,6 @@ FIRST_CHARACTERS = 120
 
 Marks = dict[tuple[int, int], str]
 """The outcome by (revision, passage), unless the model replied with the digit itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class GridColumn:
-    """An item at the head of a column, with its measures over the whole pool."""
-
-    pk: int
-    kind: ItemKind
-    number: int
-    """Counted from 1 within the kind."""
-    revision_pk: int
-    uid: str
-    text: str
-    at: int
-    """Its column in the sheet."""
-    keys: tuple[str, ...] = ()
-    """Accepted answers."""
-    covered: float = np.nan
-    mean: float = np.nan
-    """The mean grade of the graded passages."""
-    spurious: float = np.nan
-    discrimination: float = np.nan
-    is_spurious: bool = False
-    is_covering_nobody: bool = False
-    flags: int = 0
-    """Open flags on the item itself; rows and cells have their own."""
-    opens_kind: bool = False
-    """The first column of its kind in the window."""
-    importance: str = Item.Weight.VITAL
-    missing: int = 0
-    failed: int = 0
-    hidden: int = 0
-    """Cells that the reader may not see yet; not `missing`."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind} {self.number}"
-
-    @property
-    def short_name(self) -> str:
-        """Return Q3 or N3."""
-        return f"{self.kind[0].upper()}{self.number}"
-
-    @property
-    def importance_label(self) -> str:
-        return str(Item.Weight(self.importance).label)
-
-    @property
-    def separation(self) -> str:
-        return separation(self.discrimination)
-
-    @property
-    def column(self) -> ItemColumn:
-        return ItemColumn(self.kind, self.uid, self.revision_pk, bool(self.text), bool(self.keys))
-
-    @property
-    def mean_grade(self) -> str:
-        """Return the mean grade with two decimals; empty if nothing is rated."""
-        return "" if np.isnan(self.mean) else f"{self.mean:z.2f}"
-
-    @property
-    def covered_value(self) -> float:
-        """Return the value of the progress bar: 0 if nothing is rated."""
-        return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
-
-    def measured(self, at: int, sheet: Sheet, hidden: Mask) -> GridColumn:
-        """Return the column with its measures over the whole pool.
-
-        `hidden` are cells whose grades the reader may not see.
-        """
-        ratings, is_hidden = sheet.ratings[:, at], hidden[:, at]
-        return replace(
-            self,
-            at=at,
-            covered=float(sheet.covered_shares[at]),
-            mean=float(ratings[ratings >= 0].mean()) if (ratings >= 0).any() else np.nan,
-            spurious=float(sheet.spurious_rates[at]),
-            discrimination=float(sheet.discriminations[at]),
-            is_spurious=bool(sheet.spurious[at]),
-            is_covering_nobody=bool(sheet.covering_nobody[at]),
-            missing=int(((ratings == MISSING) & ~is_hidden).sum()),
-            failed=int((ratings == FAILED).sum()),
-            hidden=int(is_hidden.sum()),
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +114,7 @@ class Row:
     label: int
     covered: int
     runs: tuple[RunRank, ...]
-    """The first few."""
+    """The first few, where the rows show them."""
     run_count: int
     cells: tuple[GridCell, ...]
     flags: int
@@ -221,10 +140,17 @@ class Window:
     """Cells whose grades the reader may not see yet."""
     excerpts: Mapping[int, str]
     """The beginnings of the passages' texts."""
+    shows_runs: bool
     kept: dict[CellKey, GridCell] = field(default_factory=dict)
 
+    @cached_property
+    def remarked(self) -> Mask:
+        """Return which rows of the sheet have a remark."""
+        masks = [getattr(self.sheet, name) for name in MARKED]
+        return np.asarray(np.any(masks, axis=(0, 2)))
+
     def row(self, row: int, number: int) -> Row:
-        sheet, ranks = self.sheet, retrieved(self.pool, self.run_tags, row)
+        sheet, ranks = self.sheet, retrieved(self.pool, self.run_tags, row) if self.shows_runs else []
         judgment = int(sheet.judged[row])
         return Row(
             number=number,
@@ -300,6 +226,8 @@ class Window:
     def _remarks(self, row: int) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Yield the remarks of each column of the sheet that has any."""
         sheet = self.sheet
+        if not self.remarked[row]:
+            return
         masks = {name: getattr(sheet, name)[row].tolist() for name in MARKED}
         for at in range(sheet.ratings.shape[1]):
             if names := tuple(name for name, mask in masks.items() if mask[at]):
@@ -367,19 +295,32 @@ def answer_state(rating: int, *, is_empty: bool) -> str:
     return {0: "wrong", ANSWERED: "answered"}.get(rating, "")
 
 
-def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[int]) -> Marks:
+def marks(rater: Rater, columns: Iterable[GridColumn], passages: Iterable[int]) -> Marks:
     """Return the ratings in the window that are not the model's own digit, in one query."""
+    graded = [column for column in columns if column.kind in rater.by_kind]
+    configs = tuple({rater.by_kind[column.kind].pk for column in graded})
+    rows = _marks(configs, tuple(column.revision_pk for column in graded), tuple(passages))
+    return {(revision, passage): outcome for revision, passage, outcome in rows}
+
+
+@compiled_once
+def _marks(
+    configs: tuple[int, ...], revisions: tuple[int, ...], passages: tuple[int, ...]
+) -> QuerySet[Grade, tuple[int, int, str]]:
     rows = Grade.objects.filter(config__in=configs, revision__in=revisions, passage__in=passages)
     marked = rows.filter(outcome__in=(Outcome.DEFAULTED, Outcome.UNANSWERABLE))
-    fields = marked.values_list("revision_id", "passage_id", "outcome")
-    return {(revision, passage): outcome for revision, passage, outcome in fields}
+    return marked.values_list("revision_id", "passage_id", "outcome")
 
 
 def excerpts(passages: Iterable[int]) -> dict[int, str]:
     """Return the beginnings of the passages' texts by their keys."""
-    rows = Passage.objects.filter(pk__in=list(passages))
-    texts = rows.values_list("pk", Left("text", FIRST_CHARACTERS))
-    return {pk: " ".join(text.split()) for pk, text in texts}
+    return {pk: " ".join(text.split()) for pk, text in _beginnings(tuple(passages))}
+
+
+@compiled_once
+def _beginnings(passages: tuple[int, ...]) -> QuerySet[Passage, tuple[int, str]]:
+    rows = Passage.objects.filter(pk__in=passages)
+    return rows.values_list("pk", Left("text", FIRST_CHARACTERS))
 
 
 @lru_cache(maxsize=CACHED_RANKS)

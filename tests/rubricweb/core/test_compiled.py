@@ -1,5 +1,6 @@
 """Queries that are compiled once give the rows that they would give compiled anew."""
 
+from types import SimpleNamespace
 from uuid import UUID, uuid4
 
 import pytest
@@ -7,7 +8,8 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from rubricweb.banks.models import ItemRevision
+from rubricweb.banks.models import AnswerKey, ItemRevision
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.compiled import LONGEST, compiled_once
 from rubricweb.core.reader import NoReader, Reader, reading_as
 from rubricweb.corpus.models import Topic
@@ -49,8 +51,9 @@ def test_it_is_compiled_once(monkeypatch):
     assert len(built) == 1
 
 
-def test_tuples_of_keys_are_compiled_by_their_length(collection):
-    one, two = (collection.topics.create(query_id=name, text=name, position=9) for name in ("one", "two"))
+def test_tuples_of_keys_are_compiled_for_each_power_of_two(collection):
+    names = ("one", "two", "three")
+    one, two, three = (collection.topics.create(query_id=name, text=name, position=9) for name in names)
     built = []
 
     def build(keys: tuple[int, ...], query_id: str) -> QuerySet[Topic]:
@@ -62,6 +65,9 @@ def test_tuples_of_keys_are_compiled_by_their_length(collection):
     assert rows((two.pk, one.pk), "one") == [one]
     assert rows((one.pk,), "one") == [one]
     assert len(built) == 2
+    assert rows((one.pk, two.pk, three.pk), "three") == [three]
+    assert rows((three.pk, two.pk, two.pk + 9, one.pk), "one") == [one]
+    assert len(built) == 3
     assert rows((), "one") == []
     assert rows((*range(two.pk + 1, two.pk + LONGEST + 1), one.pk), "one") == [one]
 
@@ -89,3 +95,25 @@ def test_a_query_that_depends_on_the_reader_is_refused():
     """Compiled, it would show to everybody what its first reader may see."""
     with reading_as(Reader(sees_everything=True)), pytest.raises(NoReader):
         compiled_once(lambda key: ItemRevision.objects.filter(pk=key))(1)
+
+
+def test_what_may_be_secret_is_compiled_for_each_of_two_readers(collection, assessor, developer):
+    topic = collection.topics.create(query_id="one", text="one", position=9)
+    for text, is_secret in (("open", False), ("secret", True)):
+        revision = ItemRevision.including_secret.create(topic=topic, uid=text, text=text, is_secret=is_secret)
+        AnswerKey.including_secret.create(revision=revision, text=f"{text} answer")
+    built = []
+
+    def build(topic_pk: int) -> QuerySet[AnswerKey]:
+        built.append(topic_pk)
+        return AnswerKey.including_secret.filter(revision__topic=topic_pk).values_list("text", flat=True)
+
+    rows = compiled_readable(build)
+    for user, texts in (
+        (assessor, ["open answer"]),
+        (developer, ["open answer", "secret answer"]),
+        (None, ["open answer"]),
+    ):
+        with reading_as(Reader(request=SimpleNamespace(user=user))):
+            assert rows(collection.pk, topic.pk) == rows(collection.pk, topic.pk) == texts
+    assert len(built) == 2

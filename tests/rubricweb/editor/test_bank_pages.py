@@ -83,6 +83,15 @@ def test_figures_say_share_spread_missing_and_failed(client_of, viewer, item):
     assert "2 of 4 rated 2 or more" in lower
 
 
+def test_the_mean_grade_is_the_same_to_eyes_and_ears(client_of, viewer, bank, topic):
+    """2.125 lies in the middle, which one rule rounds up and another down."""
+    item = ItemFactory(bank=bank, topic=topic, text=WORDS, position=0)
+    for passage, rating in zip(pooled(topic, 8), [*[2] * 7, 3], strict=True):
+        grade(lexical_config(), item, passage, rating)
+    html = markup(client_of(viewer).get(editor(bank, topic)))
+    assert re.findall(r"mean grade ([\d.]+)", html) == ["2.12", "2.12"]
+
+
 @pytest.mark.parametrize(
     "query", ["?min_grade=9", "?min_grade=x", "?grader=99999", "?grader=x", "?open=x&changed=x"]
 )

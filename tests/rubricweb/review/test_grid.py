@@ -55,7 +55,8 @@ def test_failed_and_missing_are_never_zero(autumn, viewer, client_of):
 
 
 def test_rows_say_judgment_label_and_runs(autumn, viewer, client_of):
-    rows = {row.doc_id: row for row in client_of(viewer).get(autumn.grid).context["grid"].rows}
+    grid = client_of(viewer).get(autumn.grid, {"view": "grid", "rows": "roomy"}).context["grid"]
+    rows = {row.doc_id: row for row in grid.rows}
     assert [(r.judgment, r.label, r.covered) for r in rows.values()] == [
         (3, 5, 1), (2, 1, 0), (2, -1, 0), (1, 4, 1), (0, 2, 0), (None, -1, 0),
     ]  # fmt: skip
@@ -231,10 +232,10 @@ def test_windows(autumn, viewer, client_of):
 
 
 def test_more_passages_and_runs_take_no_more_queries(autumn, viewer, client_of):
-    client = client_of(viewer)
-    client.get(autumn.grid)
+    client, roomy = client_of(viewer), {"view": "grid", "rows": "roomy"}
+    client.get(autumn.grid, roomy)
     with CaptureQueriesContext(connection) as few:
-        client.get(autumn.grid)
+        client.get(autumn.grid, roomy)
     for n in range(30):
         passage = PassageFactory(collection=autumn.collection)
         PooledFactory(topic=autumn.topic, passage=passage, position=100 + n)
@@ -243,9 +244,9 @@ def test_more_passages_and_runs_take_no_more_queries(autumn, viewer, client_of):
         RankingFactory(run=run, topic=autumn.topic, doc_ids=["d1"])
     autumn.collection.stamp += 1
     autumn.collection.save()
-    client.get(autumn.grid)
+    client.get(autumn.grid, roomy)
     with CaptureQueriesContext(connection) as many:
-        grid = client.get(autumn.grid).context["grid"]
+        grid = client.get(autumn.grid, roomy).context["grid"]
     assert (len(grid.rows), grid.rows[0].run_count, len(grid.rows[0].runs)) == (36, 7, 3)
     assert len(many) == len(few) <= 23
 

@@ -165,11 +165,11 @@ def test_counts_are_of_open_flags_where_they_are(place, assessor, developer):
     for about in (place.item, place.cell, place.passage):
         last = actions.open_flag(about, kind=Kind.UNCLEAR, by=assessor)
     item, passage = place.items[0].pk, place.passages[0].pk
-    counts = open_counts(place.bank.pk, place.topic.pk)
+    counts = open_counts(place.bank, place.topic.pk)
     assert (counts.items, counts.passages, counts.cells) == ({item: 1}, {passage: 1}, {(item, passage): 2})
     assert open_by_topic(place.bank) == {place.topic.pk: 4}
     actions.resolve(last, seen=1, by=assessor)
-    assert open_counts(place.bank.pk, place.topic.pk).passages == {}
+    assert open_counts(place.bank, place.topic.pk).passages == {}
     assert open_by_topic(place.bank) == {place.topic.pk: 3}
 
 
