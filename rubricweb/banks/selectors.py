@@ -110,9 +110,14 @@ def _worded(banks: tuple[int, ...]) -> QuerySet[Item, tuple[int, bool]]:
 
 def worded_siblings(bank: Bank) -> list[Bank]:
     """Return the collection's other banks with an item that people can rate, in the order of their names."""
-    others = list(bank.collection.banks.exclude(pk=bank.pk).order_by("name"))
+    others = [other for other in _banks_of(bank.collection_id) if other != bank]
     worded = banks_with_texts(others)
     return [other for other in others if other in worded]
+
+
+@compiled_once
+def _banks_of(collection: int) -> QuerySet[Bank]:
+    return Bank.objects.filter(collection=collection).order_by("name")
 
 
 @compiled_once

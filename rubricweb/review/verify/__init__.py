@@ -44,6 +44,8 @@ class TopicCells:
     pool: TopicPool
     columns: tuple[ItemColumn, ...]
     rater: raters.Rater
+    rated: Mapping[ItemKind, TopicGrades]
+    """The grader's grades of the topic, of any bank's items."""
     graded: Ratings
     """The grader's ratings; answers that say there is none have no verdict to check."""
     by_people: Ratings
@@ -76,7 +78,7 @@ class TopicCells:
 
 @dataclass(frozen=True, eq=False)
 class BankCells:
-    """The rated cells of all topics."""
+    """The rated cells of all topics that have an item with text."""
 
     topics: tuple[TopicCells, ...]
     wordless: int
@@ -110,6 +112,8 @@ def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
     for topic_id, items in by_topic.items():
         topic, columns = pool.by_topic[topic_id], tuple(column for column in items if column.has_text)
         wordless += len(items) - len(columns)
+        if not columns:
+            continue
         rated = {kind: grades[topic_id] for kind, grades in graded.items()}
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
         layers = Layers(rated, {}, checks, rated_by_people_of[topic_id], {})
@@ -128,7 +132,7 @@ def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
         uids = tuple(column.uid for column in columns)
         drawn, elsewhere = (drawn_mask(human[topic_id], uids, draw) for draw in draws)
         cells = (ratings, rated_by_people, checked, hidden, drawn, elsewhere)
-        topics.append(TopicCells(topic, columns, rater, *cells, _keys(topic, columns), measure))
+        topics.append(TopicCells(topic, columns, rater, rated, *cells, _keys(topic, columns), measure))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(topics, key=lambda topic: order[topic.pool.topic_id])), wordless)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
@@ -29,18 +31,19 @@ def fields(context, **changes):
     now, cell = context["now"], context["cell"]
     return {
         "topic": now.topic_id,
-        "passage": now.passage_pk,
+        "passage": now.passage.pk,
         "item": now.item.pk,
         "revision": cell.item.revision_id,
         "shown_rating": now.rating,
-        "seen": context["ratings"].seen,
+        "seen": context["seen"],
     } | changes
 
 
 def names(context):
     candidates = [context["now"], *context["ahead"]]
     return [
-        (candidate.doc_id, candidate.item.revision.text[:5], candidate.rating) for candidate in candidates
+        (candidate.passage.doc_id, candidate.item.revision.text[:5], candidate.rating)
+        for candidate in candidates
     ]
 
 
@@ -96,7 +99,7 @@ def test_an_answer_off_the_passage_is_suspicious(autumn, assessor, client_of, wo
     assert [
         candidate.reasons
         for candidate in context["ahead"]
-        if candidate.doc_id == "d3" and candidate.rating == 4
+        if candidate.passage.doc_id == "d3" and candidate.rating == 4
     ] == [()]
 
 
@@ -153,7 +156,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of, worst):
     refused = client.post(worst, sent, headers=HTMX)
     assert refused.status_code == 409
     assert "In another window you said 1" in markup(refused)
-    assert refused.context["now"].doc_id == "d1"
+    assert refused.context["now"].passage.doc_id == "d1"
     assert client.post(worst, sent | {"seen": 1, "shown_rating": 3}, headers=HTMX).status_code == 409
     assert client.post(worst, sent | {"seen": 1, "revision": 10**6}, headers=HTMX).status_code == 409
     assert client.post(worst, {**sent, "verdict": ""}, headers=HTMX).status_code == 422
@@ -286,3 +289,16 @@ def test_wrong_without_a_rating_is_on_the_other_side():
 def test_estimates_stand_on_verify(autumn, viewer, client_of):
     html = markup(client_of(viewer).get(f"{address(autumn)}estimates/", follow=True))
     assert "No random sample yet" in html
+
+
+def test_more_pairs_take_no_more_queries(autumn, assessor, client_of):
+    """The page holds the first four, and names eight more."""
+    client, counts = client_of(assessor), []
+    for rating in (5, ""):
+        client.get(address(autumn, rating=rating))
+        with CaptureQueriesContext(connection) as queries:
+            context = client.get(address(autumn, rating=rating)).context
+        counts.append((len(context["held"]), len(queries)))
+    (few, of_few), (many, of_many) = counts
+    assert (few, many) == (0, 3)
+    assert of_few == of_many <= 24

@@ -82,12 +82,12 @@ def verdict_of(context, verdict, **changes):
     now, cell = context["now"], context["cell"]
     return {
         "topic": now.topic_id,
-        "passage": now.passage_pk,
+        "passage": now.passage.pk,
         "item": now.item.pk,
         "revision": cell.item.revision_id,
         "shown_rating": now.rating,
         "answer": cell.answer_digest,
-        "seen": context["ratings"].seen,
+        "seen": context["seen"],
         "verdict": verdict,
     } | changes
 
@@ -112,7 +112,7 @@ def keys(autumn):
 
 
 def queued(context):
-    return [(one.doc_id, one.rating) for one in (context["now"], *context["ahead"])]
+    return [(one.passage.doc_id, one.rating) for one in (context["now"], *context["ahead"])]
 
 
 def test_grid_shows_verdicts_and_answers(verified, assessor, client_of):
@@ -325,7 +325,7 @@ def test_rating_card_shows_the_answer_and_extends_the_key(autumn, owner, client_
     assert client.get(at).context["cell"].keys == ("anthocyanins",)
     sent = acceptance(autumn, "d1", "the anthocyanin")
     page = client.post(address(autumn, "accept/", order="worst"), sent, headers=HTMX)
-    assert (page.context["now"].doc_id, page.context["cell"].keys) == (
+    assert (page.context["now"].passage.doc_id, page.context["cell"].keys) == (
         "d1",
         ("anthocyanins", "the anthocyanin"),
     )
