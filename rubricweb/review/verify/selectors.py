@@ -24,7 +24,7 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.grades.verification import latest_verdicts
-from rubricweb.review.selectors.graded import graded_cells, is_acceptable
+from rubricweb.review.selectors.graded import GradedCell, graded_cells, is_acceptable
 from rubricweb.review.selectors.window import answer_state
 from rubricweb.review.verify import BankCells, TopicCells, bank_cells
 from rubricweb.review.verify.suspicion import FAR, NEAR, AnswerSuspicions, Suspicions, suspicions
@@ -80,6 +80,16 @@ class CellToVerify:
 
 
 @dataclass(frozen=True, slots=True)
+class Card:
+    """A cell in full."""
+
+    now: CellToVerify
+    cell: GradedCell
+    seen: int
+    """The number of the reader's latest event for it; 0 without one."""
+
+
+@dataclass(frozen=True, slots=True)
 class ItemLine:
     """An item of the topic, and how many of its cells are checked."""
 
@@ -129,8 +139,8 @@ def _passages(pks: tuple[int, ...]) -> QuerySet[Passage]:
     return Passage.objects.filter(pk__in=pks)
 
 
-def cards(candidates: Sequence[CellToVerify], rater: Rater, reader: User) -> list[dict[str, object]]:
-    """Return the cells in full: `now`, `cell`, and `seen`, the number of the reader's latest event for it."""
+def cards(candidates: Sequence[CellToVerify], rater: Rater, reader: User) -> list[Card]:
+    """Return these cells in full, in a fixed number of queries."""
     if not candidates:
         return []
     places = [Cell.of(now.item, now.passage) for now in candidates]
@@ -141,7 +151,7 @@ def cards(candidates: Sequence[CellToVerify], rater: Rater, reader: User) -> lis
         events |= latest_by_cell(reader, places)
     graded = graded_cells([(now.item, now.passage) for now in candidates], rater)
     return [
-        {"now": now, "cell": cell, "seen": events[place].number if place in events else 0}
+        Card(now, cell, events[place].number if place in events else 0)
         for now, cell, place in zip(candidates, graded, places, strict=True)
     ]
 

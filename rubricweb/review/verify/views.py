@@ -169,8 +169,7 @@ def check_page(
     else:
         candidates = checks.queue(bank, rater, cells, query)
         cards = checks.cards(candidates[: HELD + 1], rater, request.user)
-        first, *held = cards or [{"now": None}]
-        context |= first | {"ahead": candidates[1:], "held": held}
+        context |= {"card": next(iter(cards), None), "held": cards[1:], "ahead": candidates[1:]}
         context |= _progress(bank, rater, cells, query) | {"shown": CARD}
     context["kept"] = _without_cell(request)
     response = page_or_part(request, PAGE, context, part="check")
