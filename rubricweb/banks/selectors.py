@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Prefetch, Q, QuerySet
 
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
+from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Topic
 
@@ -144,7 +145,15 @@ def _topic_keys(collection_pk: int) -> QuerySet[Topic, int]:
 def keys_of(revision_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """Return the accepted answers by wording, of those wordings that have some."""
     keys: dict[int, tuple[str, ...]] = {}
-    rows = AnswerKey.objects.filter(revision__in=set(revision_ids)).order_by("pk")
-    for revision, text in rows.values_list("revision_id", "text"):
-        keys[revision] = (*keys.get(revision, ()), text)
+    for revision, text, is_secret, collection in _keys_of(tuple(set(revision_ids))):
+        if not is_secret or sees_secrets(collection):
+            keys[revision] = (*keys.get(revision, ()), text)
+    return keys
+
+
+@compiled_once
+def _keys_of(revisions: tuple[int, ...]) -> QuerySet[AnswerKey, tuple[int, str, bool, int]]:
+    rows = AnswerKey.including_secret.filter(revision__in=revisions).order_by("pk")
+    fields = ("revision_id", "text", "revision__is_secret", "revision__topic__collection_id")
+    keys: QuerySet[AnswerKey, tuple[int, str, bool, int]] = rows.values_list(*fields)
     return keys

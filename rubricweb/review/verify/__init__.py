@@ -29,7 +29,7 @@ from rubricweb.grades.topic_ratings import (
     outcomes_of,
     ratings_of,
 )
-from rubricweb.review.selectors import Layers, checked_of, people_by_kind, people_of
+from rubricweb.review.selectors import people_by_kind
 
 Keys = NDArray[np.uint64]
 LEVEL = 0.95
@@ -116,7 +116,6 @@ def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
             continue
         rated = {kind: grades[topic_id] for kind, grades in graded.items()}
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
-        layers = Layers(rated, {}, checks, rated_by_people_of[topic_id], {})
         passages = len(topic.doc_ids)
         ratings = outcomes_of(rated, columns, passages)  # a contradiction is checked in the grid
         measure = None
@@ -125,8 +124,8 @@ def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
             is_empty = ratings_of(empty, columns, passages) == 1
             ratings = np.where(is_empty & (ratings == 0), MISSING, ratings).astype(np.int8)
             measure = partial(closeness_of, rater, rated, accepted[topic_id], columns)
-        rated_by_people = people_of(layers, columns, passages)
-        checked = checked_of(layers, columns, passages)
+        rated_by_people = ratings_of(rated_by_people_of[topic_id], columns, passages)
+        checked = (ratings_of(checks, columns, passages) == 1) | (rated_by_people != MISSING)
         blind = hidden_by_topic[topic_id].graders
         hidden = visibility.mask(blind, topic.passage_pks, [column.revision_pk for column in columns])
         uids = tuple(column.uid for column in columns)
