@@ -13,13 +13,13 @@ from django.template.defaultfilters import capfirst
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 
 from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.keys import keycap
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
+from rubricweb.core.formatting import clipped
 from rubricweb.core.tags import DASH, bdi, fill, grade_chip, joined, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.tags import marked
@@ -293,7 +293,7 @@ def cells_ahead(context: Context) -> SafeString:
             chip=rating_chip(rater, now.rating),
             kept=f"{kept}&" if kept else "",
             at=now.at,
-            text=bdi(_shortened(now.item.revision.text, 70)),
+            text=bdi(clipped(now.item.revision.text, 70)),
             excerpt=bdi(now.excerpt),
             reasons="".join(f"; {reason}" for reason in now.reasons),
             random="; random share" if now.is_random else "",
@@ -320,14 +320,10 @@ def item_lines(context: Context) -> SafeString:
             name=line.name,
             checked=line.checked,
             rated=line.rated,
-            text=bdi(_shortened(line.text, 60)),
+            text=bdi(clipped(line.text, 60)),
         )
         for line in lines
     )
-
-
-def _shortened(text: str, characters: int) -> str:
-    return text if len(text) <= characters else Truncator(text).chars(characters)
 
 
 @register.simple_tag

@@ -176,5 +176,5 @@ def test_strip_of_many_topics_has_a_mark_for_several(made, viewer, client_of, mo
         monkeypatch.setattr(module, "MOST_TOPICS", 1)
     page = client_of(viewer).get(reverse("leaderboards:board", args=["autumn"]))
     stray = next(line for line in page.context["lines"] if line.row.run_tag == "stray")
-    assert [(cell.label, cell.shade) for cell in stray.topics] == [("topics 1 to 2 · 0.50", 3)]
+    assert stray.topics == '<i data-grade="3" data-tip="stray · topics 1 to 2 · 0.50"></i>'
     assert "2 topics, easiest first (2 a mark)" in " ".join(page.text.split())
