@@ -170,8 +170,8 @@ def measure_options() -> SafeString:
 def slice_options(slices: Iterable[TopicSlice]) -> SafeString:
     """Return slices of topics as options of a datalist."""
     return joined(
-        fill('<option value="{token}">{stated}</option>', token=one.token, stated=one.stated)
-        for one in slices
+        fill('<option value="{token}">{stated}</option>', token=topics.token, stated=topics.stated)
+        for topics in slices
     )
 
 

@@ -278,9 +278,9 @@ def _buttons(user: User, rater: Rater) -> SafeString:
     )
 
 
-def _button(name: str, value: str, said: str, key: str, label: str, *, is_own: bool = False) -> SafeString:
+def _button(name: str, value: str, message: str, key: str, label: str, *, is_own: bool = False) -> SafeString:
     own = SafeString(f'id="{value}"' if is_own else "")
-    return fill(BUTTON, is_id=own, name=name, value=value, said=said, key=key, label=SafeString(label))
+    return fill(BUTTON, is_id=own, name=name, value=value, said=message, key=key, label=SafeString(label))
 
 
 @register.simple_tag(takes_context=True)
