@@ -248,7 +248,7 @@ def _lines(
     origins = selectors.run_origins(current.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
     names = [f"{topic.name} {clipped(topic.text, 40)}" for topic in current.topics]
-    groups = [(as_html(name), places) for name, places in topic_groups(names)]
+    groups = [(SafeString(as_html(name)), places) for name, places in topic_groups(names)]
     lines = []
     for row, (band, band_rows) in zip(rows, plots.bands([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)

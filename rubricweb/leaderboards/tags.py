@@ -125,8 +125,8 @@ def _change(line: BoardLine) -> str:
     return f'<span data-change="{direction}" title="{title}">{ARROWS[direction]}{by}</span>'
 
 
-def topic_marks(row: BoardRow, groups: Sequence[tuple[str, slice]], highest: float) -> SafeString:
-    """Return a mark for each of these groups of topics, by their escaped names; `highest` is the darkest."""
+def topic_marks(row: BoardRow, groups: Sequence[tuple[SafeString, slice]], highest: float) -> SafeString:
+    """Return a mark for each group of topics, which have escaped names; the score `highest` is the darkest."""
     run, scores = as_html(row.run_tag), list(row.by_topic)
     if len(groups) < len(scores):
         scores = [mean_of(scores[places]) for _, places in groups]

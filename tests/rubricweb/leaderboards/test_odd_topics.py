@@ -171,6 +171,12 @@ def test_boards_of_items_say_nothing_of_trec_eval(close):
     assert "trec_eval" not in board_of(close, "rubric_cover")
 
 
+def test_names_of_topics_are_escaped_in_the_strip(made, viewer, client_of):
+    made.collection.topics.filter(query_id="t1").update(text='<q> & "so on"')
+    page = client_of(viewer).get(reverse("leaderboards:board", args=["autumn"]))
+    assert 'data-tip="stray · t1 &lt;q&gt; &amp; &quot;so on&quot; · 0.00"' in page.text
+
+
 def test_strip_of_many_topics_has_a_mark_for_several(made, viewer, client_of, monkeypatch):
     for module in (cells, board_page):
         monkeypatch.setattr(module, "MOST_TOPICS", 1)
