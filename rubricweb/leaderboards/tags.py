@@ -126,7 +126,7 @@ def _change(line: BoardLine) -> str:
 
 
 def topic_marks(row: BoardRow, groups: Sequence[tuple[SafeString, slice]], highest: float) -> SafeString:
-    """Return a mark for each group of topics, which have escaped names; the score `highest` is the darkest."""
+    """Return a mark for each group of topics, which have escaped names; `highest` is the darkest."""
     run, scores = as_html(row.run_tag), list(row.by_topic)
     if len(groups) < len(scores):
         scores = [mean_of(scores[places]) for _, places in groups]
