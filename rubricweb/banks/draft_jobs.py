@@ -106,8 +106,7 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
         if (place := DraftPlace(topic, subtopic)).key in bare
     ]
     free = tuple(place for place in bare_places if place.topic.text and not _is_in(place.key, taken))
-    first = bare_places[0].topic if bare_places else None
-    return Lacking(free, len(bare), len(keys), bool(split), first)
+    return Lacking(free, len(bare), len(keys), bool(split), next((each.topic for each in bare_places), None))
 
 
 @compiled_once
