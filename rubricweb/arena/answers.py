@@ -16,6 +16,7 @@ from grading.types import Sentence
 from rubricweb.arena.models import Battle, Reason, Vote, digest_of
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response
+from rubricweb.corpus.pools import stamp_of
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.systems import models
 
@@ -78,8 +79,7 @@ class ShownAnswer:
 
 def stored_answers(collection: Collection) -> Mapping[Place, str]:
     """Return the digest of each answer with text of an accepted run."""
-    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    return _stored(collection.pk, stamp).digests
+    return _stored(collection.pk, stamp_of(collection.pk)).digests
 
 
 class _Stored(NamedTuple):
@@ -104,8 +104,7 @@ def _stored(collection_id: int, stamp: int) -> _Stored:
 
 def answer_words(collection: Collection) -> Mapping[Place, int]:
     """Return the number of words of each answer with text of an accepted run."""
-    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    return _stored(collection.pk, stamp).lengths
+    return _stored(collection.pk, stamp_of(collection.pk)).lengths
 
 
 def paired_topics(answers: Mapping[Place, str]) -> set[int]:

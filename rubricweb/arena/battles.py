@@ -13,13 +13,14 @@ from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from grading.statistics.bradley_terry import Candidate, Sides, at_random, sharpening
 from grading.systems.pipeline import LABELS, Answering, SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import CountedVote, Place, as_arrays, counted_votes, stored_answers
 from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.writers import Writer
 
@@ -169,10 +170,9 @@ def draw(arena: Arena, person: User, number: int) -> DrawnPair:
 def unseen(collection: Collection, person: User, numbering: Numbering) -> list[Candidate]:
     """Return every pair of answers to a topic that the person did not have, by places, in their order."""
     runs, topics = numbering.run_places(), numbering.topic_places()
-    battles = Battle.objects.filter(collection=collection, person=person, question=None)
     seen = {
         (topics[topic], frozenset((runs[left], runs[right])))
-        for topic, left, right in battles.values_list("topic", "left", "right")
+        for topic, left, right in _had(collection.pk, person.pk)
     }
     answers = {
         (runs[run], topics[topic]): digest for (run, topic), digest in stored_answers(collection).items()
@@ -192,12 +192,16 @@ def count_unseen(collection: Collection, person: User) -> int:
         comb(digests.total(), 2) - sum(comb(same, 2) for same in digests.values())
         for digests in of_topic.values()
     )
-    battles = Battle.objects.filter(collection=collection, person=person, question=None)
-    places = (
-        [(run, topic) for run in runs] for topic, *runs in battles.values_list("topic", "left", "right")
-    )
+    places = ([(run, topic) for run in runs] for topic, *runs in _had(collection.pk, person.pk))
     seen = ([answers.get(place) for place in both] for both in places)
     return pairs - sum(None not in both and both[0] != both[1] for both in seen)
+
+
+@compiled_once
+def _had(collection: int, person: int) -> QuerySet[Battle, tuple[int, int, int]]:
+    """Return topic and runs of the pairs of stored answers that the person had."""
+    battles = Battle.objects.filter(collection=collection, person=person, question=None).order_by()
+    return battles.values_list("topic", "left", "right")
 
 
 def candidates(answers: Mapping[Place, str]) -> Iterable[Candidate]:

@@ -24,13 +24,17 @@ Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 def campaign_for(user: User, slug: str, campaign_id: int, *, needed: roles.Role = roles.TO_RATE) -> Campaign:
     """Return a campaign of the collection; where people were named, others may not work on it."""
-    rows = Campaign.objects.select_related("collection", "bank").filter(collection__slug=slug, pk=campaign_id)
-    campaign = _with_access(rows, user.pk, campaign="pk", collection="collection").first()
-    if campaign is None:
-        collection_for(user, slug, needed=needed)
-        raise Http404("No such campaign.")
-    _require(campaign, campaign, user, needed)
-    return campaign
+    for campaign in _campaign_with_access(user.pk, slug, campaign_id):
+        _require(campaign, campaign, user, needed)
+        return campaign
+    collection_for(user, slug, needed=needed)
+    raise Http404("No such campaign.")
+
+
+@compiled_once
+def _campaign_with_access(user: int, slug: str, campaign: int) -> QuerySet[Campaign, Campaign]:
+    rows = Campaign.objects.select_related("collection", "bank").filter(collection__slug=slug, pk=campaign)
+    return _with_access(rows.order_by(), user, campaign="pk", collection="collection")
 
 
 def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignCell:

@@ -163,13 +163,13 @@ def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> 
         cells=sum(_cells(campaign.pk)),
         done=figures.done,
         total=figures.total,
-        textless=without_text(campaign.turns.all()).count() if has_nothing else 0,
+        textless=sum(_textless(campaign.pk)) if has_nothing else 0,
         mine=figures.mine,
         pace=pace(at for _, at in figures.last),
         previous=previous,
         next=following,
         may_start=has_nothing and may_take(campaign, person),
-        skipped=_skipped(campaign, person) if has_nothing else None,
+        skipped=next(iter(_skipped(campaign.pk, person.pk)), None) if has_nothing else None,
         uid=new_uid(),
     )
 
@@ -261,6 +261,12 @@ def _by_state(campaign: int, person: int) -> QuerySet[Turn, Any]:
 
 
 @compiled_once
+def _textless(campaign: int) -> QuerySet[Turn, Any]:
+    turns = without_text(Turn.objects.filter(campaign=campaign)).order_by()
+    return turns.values("campaign").annotate(turns=Count("*")).values_list("turns", flat=True)
+
+
+@compiled_once
 def _unreadable(campaign: int, collection: int) -> QuerySet[Turn, Any]:
     turns = unreadable(campaign, collection).order_by()
     return turns.values("campaign").annotate(turns=Count("*")).values_list("turns", flat=True)
@@ -279,10 +285,12 @@ def _are_runs_absent(campaign: Campaign, turns: list[Any]) -> bool:
     return Run.objects.not_accepted().filter(collection=campaign.collection_id).exists()
 
 
-def _skipped(campaign: Campaign, person: User) -> int | None:
-    free = campaign.turns.filter(NEW | LAPSED, cell=OuterRef("cell"))
-    mine = campaign.turns.filter(Exists(free), person=person, state=State.SKIPPED)
-    return mine.order_by("order").values_list("cell", flat=True).first()
+@compiled_once
+def _skipped(campaign: int, person: int) -> QuerySet[Turn, int]:
+    """Return the first cell that the person skipped and may still take."""
+    free = Turn.objects.filter(NEW | LAPSED, campaign=campaign, cell=OuterRef("cell"))
+    mine = Turn.objects.filter(Exists(free), campaign=campaign, person=person, state=State.SKIPPED)
+    return mine.order_by("order").values_list("cell", flat=True)[:1]
 
 
 def check_address(

@@ -158,7 +158,7 @@ def state_of(card: GraderCard, workers: Sequence[WorkerBeat]) -> CardState:
         is_set = model_server() is not None
         return CardState("good", "configured") if is_set else CardState("warn", "not configured")
     needed, _ = registry.requirement(card.backend.name)
-    if needed not in _importable() and not any(each.has(needed) for each in workers):
+    if not any(each.has(needed) for each in workers) and needed not in _importable():
         return CardState("warn", "needs torch: pip install 'rubricweb[models]'")
     if not card.llm:
         return CardState("", "name it")

@@ -25,7 +25,7 @@ from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id, part_or_redirect
 from rubricweb.corpus import actions as corpus
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Run
 from rubricweb.graders import dry_runs, prompts
 from rubricweb.graders.calibration_cards import hides_numbers
 from rubricweb.graders.calls import calls_compared
@@ -194,12 +194,13 @@ def _context(request: HtmxRequest, collection: Collection, submitted: Any = None
     fields = submitted if submitted is not None else _tried(query)
     form = grader_form(collection, card, workers, fields, preset=query.get("preset", ""))
     has_sent = form.is_bound and submitted is None
+    rows = _rows(collection, workers)
     context = {
         "collection": collection,
-        "rows": _rows(collection, workers),
+        "rows": rows,
         "faulty": [each for each in plugins.loaded() if each.problem],
         "card": card,
-        "card_state": state_of(card, workers),
+        "card_state": next(row.state for row in rows if row.card == card),
         "form": form,
         "is_own": card == card_of(collection),
         "recommended": _recommended(card),
@@ -296,6 +297,11 @@ def _consequence(collection: Collection, form: GraderChoiceForm, workers: Sequen
     rating = [config for config in configs if config.purpose != Purpose.EXTRACT] or configs
     missing = sum(each.cells for each in plan.all if each.config in rating)
     every = sum(each.cells for each in asked_cells(collection, rating))
-    runs = collection.runs.accepted().count() if missing else 0
+    runs = len(_accepted_runs(collection.pk)) if missing else 0
     time = price(collection, plan.all, list(workers)) if missing else None
     return Consequence(missing, max(0, every - missing), time, runs)
+
+
+@compiled_once
+def _accepted_runs(collection: int) -> QuerySet[Run, int]:
+    return Run.objects.accepted().filter(collection=collection).order_by().values_list("pk", flat=True)

@@ -74,11 +74,13 @@ class CheckRationalesForm(WriterForm):
 
 def rationales_context(collection: Collection) -> Context:
     """Return what is known of the rationales of each grader, and whether any can be checked."""
-    checked = checked_rationales(collection)
-    live = LISTING.jobs(collection.pk).exclude(grader=None).exclude(state__in=Job.ENDED)
+    jobs = []
+    if checked := checked_rationales(collection):
+        live = LISTING.jobs(collection.pk).exclude(grader=None).exclude(state__in=Job.ENDED)
+        jobs = [replace(line, acts=()) for line in lines_of(LISTING, live)]
     return {
         "checked_rationales": checked,
-        "rationale_jobs": [replace(line, acts=()) for line in lines_of(LISTING, live)] if checked else [],
+        "rationale_jobs": jobs,
         "can_check": bool(graders_with_rationales(collection)),
     }
 

@@ -49,23 +49,32 @@ def config_draft(spec: GraderSpec) -> GraderConfig:
 
     Readers compare, count and price with it, and nothing is written because somebody looked.
     """
-    for saved in _of_fingerprint(spec.fingerprint):
-        return saved
+    return config_drafts([spec])[0]
+
+
+def config_drafts(specs: Iterable[GraderSpec]) -> list[GraderConfig]:
+    """Return what `config_draft` returns for each of the specs, in one query."""
+    named = [(spec.fingerprint, spec) for spec in specs]
+    saved = {config.fingerprint: config for config in _of_fingerprints(tuple(name for name, _ in named))}
+    return [saved.get(name) or _draft(name, spec) for name, spec in named]
+
+
+def _draft(fingerprint: str, spec: GraderSpec) -> GraderConfig:
     return GraderConfig(
-        pk=-1 - int(spec.fingerprint[:12], 16),
+        pk=-1 - int(fingerprint[:12], 16),
         backend=spec.backend,
         llm=spec.llm,
         prompt_class=spec.prompt_class,
         purpose=spec.prompt.purpose,
         options=spec.frozen,
-        fingerprint=spec.fingerprint,
+        fingerprint=fingerprint,
     )
 
 
 @read_once
 @compiled_once
-def _of_fingerprint(fingerprint: str) -> QuerySet[GraderConfig, GraderConfig]:
-    return GraderConfig.objects.filter(fingerprint=fingerprint)
+def _of_fingerprints(fingerprints: tuple[str, ...]) -> QuerySet[GraderConfig, GraderConfig]:
+    return GraderConfig.objects.filter(fingerprint__in=fingerprints)
 
 
 def saved_config(config: GraderConfig) -> GraderConfig:
@@ -235,7 +244,7 @@ def planned_configs(collection: Collection) -> list[GraderConfig]:
     """Return what `active_configs` returns, for readers: configs nobody has saved yet are drafts."""
     backend, llm, reading = collection.grader_backend, collection.grader_llm, reading_of(collection)
     chosen = options_of(collection, backend)
-    drafts = [config_draft(spec_for(backend, llm, prompt, reading, chosen)) for prompt in reading.among]
+    drafts = config_drafts(spec_for(backend, llm, prompt, reading, chosen) for prompt in reading.among)
     for prompt, draft in zip(reading.among, drafts, strict=True):
         if prompt.needs_answer and draft.pk < 0:
             extraction = config_draft(

@@ -212,6 +212,11 @@ def _stamps(config: GraderConfig, collection_id: int, only: int | None) -> Stamp
     return {topic_id: (number, grades) for topic_id, number, grades in rows}
 
 
+def begun_topics(config: GraderConfig, collection_id: int) -> set[int]:
+    """Return the collection's topics that may have grades of the config, which are those with a stamp."""
+    return set(_stamps(config, collection_id, None))
+
+
 @compiled_once
 def _of_collection(config: int, collection: int) -> QuerySet[MatrixStamp, tuple[int, int, int]]:
     stamps = MatrixStamp.objects.filter(config=config, topic__collection=collection)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
 from grading.graders.backend_options import ATTEMPT
@@ -25,6 +25,7 @@ from grading.types import MISSING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID
 from rubricweb.core import audit
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import actions
@@ -169,8 +170,13 @@ def _with_weights(collection: Collection, voters: Sequence[GraderConfig], choice
 
 def panels_of(collection: Collection) -> list[GraderConfig]:
     """Return the panels that have grades or jobs in the collection, the newest first."""
+    return _panels(collection.pk)
+
+
+@compiled_once
+def _panels(collection: int) -> QuerySet[GraderConfig, GraderConfig]:
     here = Q(jobs__collection=collection) | Q(stamps__topic__collection=collection)
-    return list(GraderConfig.objects.filter(here, backend=PANEL).distinct().order_by("-pk"))
+    return GraderConfig.objects.filter(here, backend=PANEL).distinct().order_by("-pk")
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,9 @@ def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
 def _graded_by(config: int, collection: int) -> QuerySet[Bank, int]:
     has_grade = Exists(Grade.objects.filter(config=config, revision=OuterRef("revision")))
     graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
-    return Bank.objects.filter(Exists(graded), collection=collection).order_by().values_list("pk", flat=True)
+    begun = Exists(MatrixStamp.objects.filter(config=config, topic__collection=collection))  # seen at once
+    banks = Bank.objects.filter(begun, Exists(graded), collection=collection)
+    return banks.order_by().values_list("pk", flat=True)
 
 
 @read_once

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -21,8 +20,6 @@ from rubricweb.grades.human_models import HumanGrade
 from rubricweb.home.collections import CollectionCard, Keys, cards_of
 from rubricweb.home.todo import OpenWork, open_work
 
-Rubrics = list[tuple[int, str]]
-"""Their keys and names, the largest first."""
 CHECK = ("campaigns:campaign-new", "Check 400 random pairs")
 
 
@@ -38,9 +35,16 @@ class ChecklistStep:
     state: StepState
     detail: str
     """The numbers behind it."""
-    address: str
+    route: str
+    slug: str
     verb: str
     """What the link of an open step says."""
+    query: str = ""
+    """What the address ends with."""
+
+    @property
+    def address(self) -> str:
+        return reverse(self.route, args=[self.slug]) + self.query
 
     @property
     def is_done(self) -> bool:
@@ -73,9 +77,6 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, Che
     by_pk = {card.collection.pk: card for card in cards}
     keys = tuple(by_pk)
     covered, rated, kept = dict(_topics_with_items(keys)), dict(_rated_pairs(keys)), _published(keys)
-    ratable: dict[int, Rubrics] = defaultdict(list)
-    for pk, bank, name, _ in _ratable(keys):
-        ratable[pk].append((bank, name))
     published, released = ({row[0] for row in kept if row[at]} for at in (1, 2))
     return {
         pk: Checklist(
@@ -84,7 +85,7 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, Che
                 *_material(card, covered.get(pk, 0)),
                 _runs(card, work),
                 _grades(card),
-                _checked(card, work, rated.get(pk, 0), ratable[pk]),
+                _checked(card, work, rated.get(pk, 0)),
                 _shared("Board", "public", "Publish the board", card, is_done=pk in published),
                 _shared("Release", "made", "Make a release", card, is_done=pk in released),
             ),
@@ -111,15 +112,6 @@ def _rated_pairs(collections: Keys) -> QuerySet[HumanGrade, tuple[int, int]]:
     place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
     rated = _counting_ratings().filter(topic__collection__in=collections).order_by()
     return rated.values_list("topic__collection").annotate(pairs=Count(place, distinct=True))
-
-
-@compiled_once
-def _ratable(collections: Keys) -> QuerySet[Item, tuple[int, int, str, int]]:
-    """Return collection, key and name of each rubric with items that people can rate, the largest first."""
-    items: QuerySet[Item] = Item.including_secret.active().filter(bank__collection__in=collections)
-    worded = items.exclude(revision__text="").exclude(revision__is_secret=True)
-    by_bank = worded.values_list("bank__collection", "bank", "bank__name")
-    return by_bank.annotate(items=Count("pk")).order_by("-items", "bank")
 
 
 @compiled_once
@@ -158,13 +150,14 @@ def _runs(card: CollectionCard, work: OpenWork) -> ChecklistStep:
 def _grades(card: CollectionCard) -> ChecklistStep:
     missing = f"{counted(card.missing, 'pair')} left" if card.missing else counted(card.cells, "pair")
     if card.running_jobs:
-        address = reverse("grades:jobs", args=[card.collection.slug])
-        return ChecklistStep("Grades", StepState.RUNNING, missing, address, "View")
+        return ChecklistStep(
+            "Grades", StepState.RUNNING, missing, "grades:jobs", card.collection.slug, "View"
+        )
     is_open = not card.cells or (card.missing and not card.is_imported)
     return _step("Grades", missing, card, ("home:collection", "Grade"), is_open)
 
 
-def _checked(card: CollectionCard, work: OpenWork, rated: int, ratable: Rubrics) -> ChecklistStep:
+def _checked(card: CollectionCard, work: OpenWork, rated: int) -> ChecklistStep:
     """Return the step of people: campaigns, conflicts and flags, and a first check of grades."""
     pk = card.collection.pk
     waiting = []
@@ -179,18 +172,18 @@ def _checked(card: CollectionCard, work: OpenWork, rated: int, ratable: Rubrics)
     ratings = f"people rated {counted(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
     detail = "; ".join([*(what for what, _ in waiting), ratings])
     step = _step("Checked", detail, card, waiting[0][1] if waiting else CHECK, waiting or not rated)
-    return step if waiting else _with_rubric(step, card, ratable)
+    return step if waiting else _with_rubric(step, card)
 
 
-def _with_rubric(step: ChecklistStep, card: CollectionCard, ratable: Rubrics) -> ChecklistStep:
+def _with_rubric(step: ChecklistStep, card: CollectionCard) -> ChecklistStep:
     """Return the step of a check for a rubric that people can rate, named where there are others."""
+    ratable = [bank for bank in card.banks if bank.ratable]
     if not ratable:
-        to = reverse("imports:imports", args=[card.collection.slug])
-        return replace(step, address=to, verb="Import the texts") if card.items else step
+        return replace(step, route="imports:imports", verb="Import the texts") if card.items else step
     if len(ratable) == len(card.banks):
         return step
-    pk, name = ratable[0]
-    return replace(step, address=f"{step.address}?bank={pk}", verb=f"{step.verb} of {name}")
+    largest = min(ratable, key=lambda bank: (-bank.ratable, bank.pk))
+    return replace(step, query=f"?bank={largest.pk}", verb=f"{step.verb} of {largest.name}")
 
 
 def _left_in_campaigns(work: OpenWork, pk: int) -> list[str]:
@@ -212,4 +205,4 @@ def _shared(name: str, done: str, verb: str, card: CollectionCard, *, is_done: b
 def _step(name: str, detail: str, card: CollectionCard, link: tuple[str, str], todo: object) -> ChecklistStep:
     """Return a step that is done if nothing is `todo`; `link` is a route and its label."""
     state = StepState.OPEN if todo else StepState.DONE
-    return ChecklistStep(name, state, detail, reverse(link[0], args=[card.collection.slug]), link[1])
+    return ChecklistStep(name, state, detail, link[0], card.collection.slug, link[1])

@@ -14,7 +14,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from grading.types import Purpose
-from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import TO_VIEW, Role, collections_with, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.core import database, http
 from rubricweb.core.compiled import compiled_once
@@ -40,8 +41,11 @@ _splits: StampedCache[tuple[int, int, tuple[tuple[int, bool], ...]], Split] = St
 
 @dataclass(frozen=True, slots=True)
 class BankSize:
+    pk: int
     name: str
     items: int
+    ratable: int
+    """Items that people can rate: with a text, and not secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,8 @@ def cards_of(collections: list[Collection], roles: Mapping[int, Role]) -> list[C
     keys = tuple(collection.pk for collection in collections)
     sizes = {pk: numbers for pk, *numbers in _sizes(keys)}
     banks: dict[int, list[BankSize]] = defaultdict(list)
-    for pk, name, items in _banks(keys):
-        banks[pk].append(BankSize(name, items))
+    for pk, *size in _banks(keys):
+        banks[pk].append(BankSize(*size))
     progress = _progress(collections)
     return [
         CollectionCard(
@@ -130,9 +134,11 @@ def _sizes(collections: Keys) -> QuerySet[Collection, Any]:
 
 @compiled_once
 def _banks(collections: Keys) -> QuerySet[Item, Any]:
-    """Return collection, name and number of items of each bank that has some."""
+    """Return collection and size of each bank that has items."""
     items: QuerySet[Item] = Item.including_secret.active().filter(bank__collection__in=collections)
-    return items.order_by("bank__name").values_list("bank__collection", "bank__name").annotate(Count("pk"))
+    is_ratable = ~Q(revision__text="") & Q(revision__is_secret=False)
+    by_bank = items.order_by("bank__name").values_list("bank__collection", "bank", "bank__name")
+    return by_bank.annotate(items=Count("pk"), ratable=Count("pk", filter=is_ratable))
 
 
 @dataclass(slots=True)
@@ -366,10 +372,20 @@ def _waiting(collections: Keys) -> QuerySet[Run, int]:
     return runs.values_list("collection", flat=True).distinct()
 
 
+def collections_of(user: User) -> list[Collection]:
+    """Return the collections whose pages the person may read, by name."""
+    if user.is_superuser:
+        return list(Collection.objects.order_by("name"))
+    return _by_name(tuple(collections_with(user, TO_VIEW)))
+
+
+@compiled_once
+def _by_name(collections: Keys) -> QuerySet[Collection, Collection]:
+    return Collection.objects.filter(pk__in=collections).order_by("name")
+
+
 @require_safe
 def collections(request: http.HtmxRequest) -> HttpResponse:
     """List the user's collections, for the menu of the bar; who opens the address gets the page of them."""
-    listed = Collection.objects.visible_to(request.user).order_by("name")
-    return http.part_or_redirect(
-        request, "home/collections.html", {"collections": listed}, to=reverse("home:home")
-    )
+    listed = {"collections": collections_of(request.user)}
+    return http.part_or_redirect(request, "home/collections.html", listed, to=reverse("home:home"))

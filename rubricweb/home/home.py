@@ -22,7 +22,7 @@ from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.home.checklist import Checklist, checklists
-from rubricweb.home.collections import CollectionCard, cards_of
+from rubricweb.home.collections import CollectionCard, cards_of, collections_of
 from rubricweb.home.todo import WaitingTask, waiting_for
 from rubricweb.home.work import work_of
 from rubricweb.leaderboards.board import provenance, selectors, sentences
@@ -62,8 +62,10 @@ def home(request: HtmxRequest) -> HttpResponse:
 
     A participant with a single open call comes to where runs are submitted for it.
     """
-    seen, teams = list(Collection.objects.visible_to(request.user)), tracks(request.user)
-    listed = cards_of([each for each in seen if not each.cold_at], roles.read_roles(request.user))
+    held = roles.read_roles(request.user)
+    seen = collections_of(request.user)
+    teams = tracks(request.user) if roles.Role.PARTICIPANT in held.values() else []
+    listed = cards_of([each for each in seen if not each.cold_at], held)
     invitations = invitations_for(request.user)
     if not (listed or invitations or roles.may_create(request.user)) and (only := _only_call(teams)):
         return redirect("submissions:submit", only.collection.slug)

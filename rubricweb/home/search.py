@@ -20,6 +20,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.grades.raters import AddressForm
+from rubricweb.home.collections import collections_of
 from rubricweb.home.tabs import MORE, OF_STAFF, SITE, screens_for
 
 MOST = 30
@@ -45,7 +46,7 @@ def hits_for(user: User, text: str, collection: Collection | None) -> list[Hit]:
     else those of all that the user may read.
     """
     terms = text.casefold().split()
-    everywhere = list(Collection.objects.visible_to(user).order_by("name"))
+    everywhere = collections_of(user)
     here = [collection] if collection else everywhere
     kinds = [_screens(user, here if collection else ()), _collections(everywhere, user)]
     if terms:

@@ -17,11 +17,13 @@ from django.urls import reverse
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.draft_models import Draft
+from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.campaigns.conflicts import ConflictQuery
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
 from rubricweb.grades.human_models import HumanGrade
@@ -148,19 +150,29 @@ def open_work(user: User | None, collections: Iterable[Collection], edited: Sequ
     here = list(collections)
     keys = tuple(collection.pk for collection in here)
     of_campaigns, of_others = _turns_and_cells(keys), _numbers(keys)
-    flags = Flag.objects.open().filter(bank__collection__in=here).order_by()
-    by_assignee = flags.values_list("bank__collection", "assignee").annotate(Count("pk"))
+    flags: Counter[tuple[int, int | None]] = Counter()
+    for pk, assignee, is_secret, count in _open_flags(keys):
+        if not is_secret or sees_secrets(pk):
+            flags[pk, assignee] += count
     return OpenWork(
         turns={pk: turns for pk, turns, _ in of_campaigns},
         left_out={pk: cells for pk, _, cells in of_campaigns},
         conflicts=Counter(collection for collection, _ in conflict_topics(user, edited)),
-        flags={(pk, assignee): count for pk, assignee, count in by_assignee},
+        flags=flags,
         submitted={pk: runs for pk, runs, *_ in of_others},
         late={pk: files for pk, _, files, *_ in of_others},
         paused={pk: jobs for pk, _, _, jobs, *_ in of_others},
         disabled={pk: webhooks for pk, *_, webhooks, _ in of_others},
         rated={pk: campaigns for pk, *_, campaigns in of_others},
     )
+
+
+@compiled_once
+def _open_flags(collections: Keys) -> QuerySet[Flag, tuple[int, int | None, bool | None, int]]:
+    """Count by collection, assignee and whether the item is secret, which is None without one."""
+    with everything():
+        flags: QuerySet[Flag] = Flag.objects.open().filter(bank__collection__in=collections).order_by()
+    return flags.values_list("bank__collection", "assignee", "revision__is_secret").annotate(Count("pk"))
 
 
 @compiled_once
@@ -305,16 +317,24 @@ def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Wa
 
 def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[WaitingTask]:
     """Yield drafts to accept or reject; the button leads to the topic that has most."""
-    waiting = Draft.objects.filter(state=Draft.State.WAITING, request__bank__collection__in=list(collections))
-    names = ("request__bank__collection", "request__bank", "request__topic")
     topics: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for pk, bank, topic, count in waiting.order_by().values_list(*names).annotate(Count("pk")):
+    for pk, bank, topic, count in _waiting_drafts(tuple(collection.pk for collection in collections)):
         topics[pk].append((count, bank, topic))
     for pk, rows in topics.items():
         _, bank, topic = max(rows)
         count = sum(row[0] for row in rows)
         address = reverse("editor:drafts", args=[bank, topic])
         yield WaitingTask(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Review")
+
+
+@compiled_once
+def _waiting_drafts(collections: Keys) -> QuerySet[Draft, tuple[int, int, int, int]]:
+    """Count by collection, rubric and topic; no draft that waits is an item, which might be secret."""
+    with everything():
+        waiting: QuerySet[Draft] = Draft.objects.filter(state=Draft.State.WAITING)
+    drafts = waiting.filter(request__bank__collection__in=collections)
+    names = ("request__bank__collection", "request__bank", "request__topic")
+    return drafts.order_by().values_list(*names).annotate(Count("pk"))
 
 
 def _paused_jobs(work: OpenWork, collections: Iterable[Collection]) -> Iterator[WaitingTask]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Count, QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -14,9 +14,10 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.arena.battles import count_unseen
 from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection
 from rubricweb.grades.selectors import banks
 from rubricweb.home.todo import WaitingKind, WaitingTask, turns_to_rate, waiting_for
 from rubricweb.review.verify.selectors import count_unchecked
@@ -104,8 +105,8 @@ class NextUp:
 
     task: WaitingTask
     name: str
-    topic: Topic | None = None
-    """The topic of the next passage to rate."""
+    topic: str = ""
+    """That of the next passage to rate, by its query_id and text."""
     done: int = 0
     """Ratings of the same campaign that the person has given."""
 
@@ -184,8 +185,20 @@ def _next_up(user: User, row: WorkRow) -> NextUp:
     campaign = row.task.campaign
     if campaign is None:
         return NextUp(row.task, row.name)
-    turns = turns_to_rate(user.pk, [campaign.collection_id]).filter(campaign=campaign)
-    mine = Q(person=user, state=Turn.State.SUBMITTED)
-    turn = turns.select_related("cell__topic").order_by("order", "pk").first()
-    done = campaign.turns.filter(mine).count()
-    return NextUp(row.task, row.name, turn.cell.topic if turn else None, done)
+    topics = _next_topics(user.pk, campaign.collection_id, campaign.pk)
+    done = dict(_rated(user.pk, campaign.pk))
+    return NextUp(row.task, row.name, " ".join(next(iter(topics), ())), done.get(campaign.pk, 0))
+
+
+@compiled_once
+def _next_topics(person: int, collection: int, campaign: int) -> QuerySet[Turn, tuple[str, str]]:
+    """Return query_id and text of the topic of the next passage to rate, if there is one."""
+    turns = turns_to_rate(person, (collection,)).filter(campaign=campaign).order_by("order", "pk")
+    return turns.values_list("cell__topic__query_id", "cell__topic__text")[:1]
+
+
+@compiled_once
+def _rated(person: int, campaign: int) -> QuerySet[Turn, tuple[int, int]]:
+    """Return the campaign with the number of ratings that the person has given, if there are some."""
+    mine = Turn.objects.filter(campaign=campaign, person=person, state=Turn.State.SUBMITTED)
+    return mine.order_by().values_list("campaign").annotate(Count("pk"))

@@ -36,8 +36,8 @@ from rubricweb.releases.models import Release
 from rubricweb.releases.parts import Names, ReleaseOptions, ReleasePart, contents_of
 
 PAGE = "releases/share.html"
-CONTENTS = "contents"
-"""In the address where somebody opened what a release contains; the id of the part that shows it."""
+FORM, CONTENTS = "make-release", "contents"
+"""Ids of the parts that are fetched once they are opened: the form of a release, and what that contains."""
 SHOWN_LOSSES = 500
 """How many the page lists; the text file has all."""
 
@@ -68,18 +68,25 @@ def share(request: HtmxRequest, slug: str) -> HttpResponse:
     """Offer the files, and to organizers public boards and releases; POST makes one of these.
 
     The address is that of a board: what is chosen there is what is downloaded and published here. The field
-    `make` of a POST names the form that it comes from.
+    `make` of a POST names the form that it comes from; that of an address, the form that is open.
     """
     is_post = request.method == "POST"
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE if is_post else roles.TO_VIEW)
-    return share_page(request, collection)
+    return _opened_part(request, collection) or share_page(request, collection)
+
+
+def _opened_part(request: HtmxRequest, collection: Collection) -> HttpResponse | None:
+    """Return the part that an organizer opened; None for the page."""
+    part = request.htmx.target
+    if part not in (FORM, CONTENTS) or not roles.holds(request.user, collection, roles.TO_ORGANIZE):
+        return None
+    more = _new_release(request, collection) if part == FORM else {"preview": preview(collection)}
+    return page_or_part(request, PAGE, {"collection": collection, **more}, part=part)
 
 
 def share_page(request: HtmxRequest, collection: Collection, opened: Context | None = None) -> HttpResponse:
     """Return the page, with a release open below its row where the context of one is given."""
     is_post = request.method == "POST"
-    if request.htmx.target == CONTENTS and roles.holds(request.user, collection, roles.TO_ORGANIZE):
-        return page_or_part(request, PAGE, {"preview": preview(collection)}, part=CONTENTS)
     visibility.count_ratings(collection.pk)  # the page says what its files lack
     form = BoardForm(request.GET, collection=collection)
     labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")
@@ -113,9 +120,8 @@ def _for_organizers(
     board = PublishForm(
         _submitted(request, "board"), initial={"title": f"Leaderboard of {collection}"}, auto_id="publish_%s"
     )
-    unsaved = Release(collection=collection, title=collection.name)
-    release = ReleaseForm(_submitted(request, "release"), instance=unsaved)
     refusal = refusal_of(collection)
+    release = _release_form(_submitted(request, "release"), collection)
     if release.is_bound and release.is_valid() and not refusal:
         return redirect(actions.start_release(release.save(commit=False), by=request.user))
     if board.is_bound and is_valid and board.is_valid():
@@ -126,15 +132,28 @@ def _for_organizers(
             address = request.GET.copy()
             address["new"] = str(made.pk)
             return redirect(f"{request.path}?{address.urlencode()}")
-    context: dict[str, object] = {"publish_form": board, "release_form": release, "refusal": refusal}
-    context |= {"checklist": checklist_of(collection)}
-    context |= {"preview": preview(collection) if CONTENTS in request.GET else None}
+    context: dict[str, object] = {"publish_form": board, "refusal": refusal}
+    if release.is_bound or request.GET.get("make") == "release":
+        context |= _new_release(request, collection) | {"release_form": release}
     with visibility.reading_for_everybody():
         context |= {"withheld": visibility.hidden_count(collection.pk)}
     context |= {"published": _published(collection.pk), "releases": releases(collection)}
     if new := new_board(collection, request.GET.get("new", "")):
         context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
     return context
+
+
+def _new_release(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    """Return an empty form, the steps before a release, and what it contains where somebody opened that."""
+    return {
+        "release_form": _release_form(None, collection),
+        "checklist": checklist_of(collection),
+        "preview": preview(collection) if CONTENTS in request.GET else None,
+    }
+
+
+def _release_form(submitted: QueryDict | None, collection: Collection) -> ReleaseForm:
+    return ReleaseForm(submitted, instance=Release(collection=collection, title=collection.name))
 
 
 def _submitted(request: HtmxRequest, make: str) -> QueryDict | None:

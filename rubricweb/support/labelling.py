@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
@@ -15,6 +16,7 @@ from grading.support import TRACK_LABELS, JudgedCitations, Support
 from rubricweb.accounts import roles
 from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import User
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import MAX_ID, Context, HtmxRequest, page_or_part, part_or_redirect
 from rubricweb.corpus.access import collection_for
@@ -96,8 +98,12 @@ class LabellingProgress:
 
 def settings_of(collection: Collection) -> SupportSettings:
     """Return what the organizers chose; not saved where they chose nothing."""
-    chosen = SupportSettings.objects.select_related("shown_judge").filter(collection=collection).first()
-    return chosen or SupportSettings(collection=collection)
+    return next(iter(_settings(collection.pk)), None) or SupportSettings(collection=collection)
+
+
+@compiled_once
+def _settings(collection: int) -> QuerySet[SupportSettings, SupportSettings]:
+    return SupportSettings.objects.filter(collection=collection)
 
 
 def offered_labels(collection: Collection) -> tuple[Support, ...]:
@@ -120,9 +126,14 @@ def is_known(collection: Collection, citation: CitationKey) -> bool:
 def mine(collection: Collection, person: User) -> dict[CitationKey, SupportEvent]:
     """Return what the person said and did not take back."""
     latest: dict[CitationKey, SupportEvent] = {}
-    for event in SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"):
+    for event in _events(collection.pk, person.pk):
         latest[citation_of(event)] = event
     return {citation: event for citation, event in latest.items() if event.label is not None}
+
+
+@compiled_once
+def _events(collection: int, person: int) -> QuerySet[SupportEvent, SupportEvent]:
+    return SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk")
 
 
 def progress(collection: Collection, person: User) -> LabellingProgress:

@@ -17,6 +17,7 @@ from grading.support import JudgedCitations, Support, knows_contradiction, major
 from grading.types import FAILED, MISSING, Sentence, text_md5
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
+from rubricweb.corpus.pools import stamp_of
 from rubricweb.grades.matrices import StampedCache
 from rubricweb.support.models import (
     CLAIM_PROMPTS,
@@ -126,8 +127,7 @@ _cache: StampedCache[tuple[int, int], Cited] = StampedCache(CACHED_COLLECTIONS)
 
 def cited(collection: Collection) -> Cited:
     """Return what accepted runs cite, cached by a stamp that imports and accepted runs move."""
-    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    key = collection.pk, stamp
+    key = collection.pk, stamp_of(collection.pk)
     return _cache.get(key) or _cache.keep(key, _read(collection))
 
 

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import Q
 
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.graders import ANSWERS_BY
@@ -22,8 +23,8 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.gaps import Gap, Mask, TopicGap, WholeTopic, gaps_of, listed
-from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp, Pair
+from rubricweb.grades.matrices import begun_topics, matrices
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, Pair
 from rubricweb.grades.panels import all_member_matrices, is_panel, members
 
 
@@ -80,8 +81,7 @@ def _extracted(config: GraderConfig) -> GradeQuerySet:
     return Grade.objects.filter(config__in=source, outcome=Outcome.EXTRACTED)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemToGrade:
+class ItemToGrade(NamedTuple):
     """A wording that a config has to grade on the pool of its topic."""
 
     revision_pk: int
@@ -225,9 +225,9 @@ def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, va
     if value is None:
         return _with_wordless(config, to_grade, Gradable(_whole(collection, worded), []))
     sources = _sources(config)
-    reads, begun = reads_answers(config) or is_panel(config), _begun(config, worded)
+    reads, begun = reads_answers(config) or is_panel(config), _begun(collection, config, worded)
     if value == MISSING:
-        begun = begun.union(*(_begun(source, worded) for source in sources))
+        begun = begun.union(*(_begun(collection, source, worded) for source in sources))
     result = Gradable([], [])
     if begun:
         rated = {topic_id: some for topic_id, some in worded.items() if topic_id in begun}
@@ -254,7 +254,7 @@ def _to_grade(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) ->
         return to_grade
     # Members from a file have graded wordings whose text nobody knows.
     return {
-        topic_id: [replace(wording, has_text=wording.revision_pk > 0) for wording in wordings]
+        topic_id: [wording._replace(has_text=wording.revision_pk > 0) for wording in wordings]
         for topic_id, wordings in to_grade.items()
     }
 
@@ -282,8 +282,9 @@ def _items(collection: Collection) -> ItemQuerySet:
 def _of_kinds(items: ItemQuerySet, kinds: frozenset[ItemKind], has_key: bool) -> list[Any]:
     chosen = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
     chosen = chosen.with_answer_key() if has_key else chosen
-    rows = chosen.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
-    return [(topic_id, ItemToGrade(pk, uid, bool(text))) for topic_id, pk, uid, text in rows]
+    worded = chosen.annotate(has_text=~Q(revision__text=""))
+    rows = worded.values_list("topic_id", "revision_id", "revision__uid", "has_text")
+    return [(topic_id, ItemToGrade(pk, uid, bool(has_text))) for topic_id, pk, uid, has_text in rows]
 
 
 def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
@@ -313,12 +314,8 @@ def _with_wordless(config: GraderConfig, to_grade: ToGrade, cells: Gradable) -> 
     return Missing(config, tuple(cells.gaps), wordless, tuple(cells.unanswered))
 
 
-def _begun(config: GraderConfig | None, to_grade: ToGrade) -> set[int]:
-    """Return the topics that may have grades of the config, which are those with a stamp."""
-    if config is None:
-        return set()
-    stamps = MatrixStamp.objects.filter(config=config, topic__in=list(to_grade))
-    return set(stamps.values_list("topic_id", flat=True))
+def _begun(collection: Collection, config: GraderConfig | None, to_grade: ToGrade) -> set[int]:
+    return begun_topics(config, collection.pk).intersection(to_grade) if config else set()
 
 
 def _whole(collection: Collection, to_grade: ToGrade) -> list[Gap]:

@@ -17,6 +17,7 @@ from tests.factories import gradable
 from tests.rubricweb.markup import markup
 
 RELEASES = "/collections/autumn/releases/"
+OPENED = f"{RELEASES}?make=release"
 TOKENS = "/api/tokens/"
 
 
@@ -35,7 +36,7 @@ def browser(user) -> Client:
 def test_six_clicks_at_once_make_one_release(collection, owner):
     gradable(collection)
     client = browser(owner)
-    sent = {"make": "release", "title": "Autumn", "once": once_of(client, RELEASES)}
+    sent = {"make": "release", "title": "Autumn", "once": once_of(client, OPENED)}
 
     def click(_: int) -> str:
         try:
@@ -53,7 +54,7 @@ def test_six_clicks_at_once_make_one_release(collection, owner):
 def test_a_second_click_is_told_and_leads_where_the_first_led(collection, owner):
     gradable(collection)
     client = browser(owner)
-    sent = {"make": "release", "title": "Autumn", "once": once_of(client, RELEASES)}
+    sent = {"make": "release", "title": "Autumn", "once": once_of(client, OPENED)}
     first, second = client.post(RELEASES, sent), client.post(RELEASES, sent, follow=True)
     assert second.redirect_chain == [(first["Location"], 302)]
     assert "This was sent twice, and done once." in markup(second)
@@ -65,11 +66,11 @@ def test_another_form_is_done(collection, owner):
     """With other contents, from another page, by somebody else, or without a key, as a script sends it."""
     gradable(collection)
     client = browser(owner)
-    once = once_of(client, RELEASES)
+    once = once_of(client, OPENED)
     for title, key in (
         ("A", once),
         ("B", once),
-        ("A", once_of(client, RELEASES)),
+        ("A", once_of(client, OPENED)),
         ("A", ""),
         ("A", "x" * 65),
     ):
@@ -81,7 +82,7 @@ def test_another_form_is_done(collection, owner):
 def test_a_refused_form_is_done_once_it_fits(collection, owner):
     gradable(collection)
     client = browser(owner)
-    once = once_of(client, RELEASES)
+    once = once_of(client, OPENED)
     assert client.post(RELEASES, {"make": "release", "title": "", "once": once}).status_code == 422
     assert client.post(RELEASES, {"make": "release", "title": "", "once": once}).status_code == 422
     assert client.post(RELEASES, {"make": "release", "title": "Autumn", "once": once}).status_code == 302
@@ -114,7 +115,7 @@ def test_a_link_to_join_that_is_sent_twice_is_one_and_leads_back_to_people(colle
 def test_a_form_whose_process_was_killed_is_done_by_the_next_click(collection, owner, monkeypatch):
     gradable(collection)
     client = browser(owner)
-    sent = {"make": "release", "title": "Autumn", "once": once_of(client, RELEASES)}
+    sent = {"make": "release", "title": "Autumn", "once": once_of(client, OPENED)}
     client.post(RELEASES, sent)
     KeptAnswer.objects.update(status=0, lease_until=timezone.now() + timezone.timedelta(hours=1))
     monkeypatch.setattr(idempotency, "WAITED", 0.0)

@@ -345,7 +345,7 @@ def test_queries_do_not_grow_with_votes(
 
 def test_a_release_says_that_it_has_no_votes(owner, topics, bank, runs, client_of):
     voted(owner, topics[0], runs[0], runs[1], "left")
-    page = markup(client_of(owner).get("/collections/autumn/releases/?contents=1"))
+    page = markup(client_of(owner).get("/collections/autumn/releases/?make=release&contents=1"))
     assert "1 vote in the arena; download them from the vote board" in " ".join(page.split())
 
 

@@ -376,7 +376,7 @@ def test_wrong_methods(client):
 def test_the_pages_ask_few_queries(client, collection, django_assert_max_num_queries):
     for number in range(5):
         save_prompt(collection, replace_name(number), by=None)
-    with django_assert_max_num_queries(42):
+    with django_assert_max_num_queries(38):
         client.get(GRADERS)
     with django_assert_max_num_queries(20):
         client.get(at("write/"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.changes import hide_item
 from rubricweb.banks.draft_models import Draft, DraftRequest
 from rubricweb.campaigns.actions import close_campaign
 from rubricweb.campaigns.conflicts import ConflictQuery, conflicts
@@ -66,6 +67,9 @@ def test_flags_of_nobody_wait_for_topic_developers(bank, owner, assessor, client
     assert tasks(client_of(assessor).get("/")) == {}
     assign(flag, to=assessor, seen=flag.version, by=owner)
     assert tasks(client_of(assessor).get("/")) == {"flag to answer": 1}
+    hide_item(item, seen=item.version, by=owner)
+    assert tasks(client_of(assessor).get("/")) == {}
+    assert "Flags: 1 left" in steps(bank.collection)["Checked"][1]
 
 
 def test_drafts_jobs_and_files_of_teams_wait_for_organizers(bank, collection, owner, client_of):

@@ -27,6 +27,8 @@ from tests.rubricweb.worlds import blind_campaign, rate_otherwise, world
 pytestmark = pytest.mark.portable
 
 PAGE, SHARE = "/collections/autumn/releases/", "/collections/autumn/releases/"
+OPENED = f"{SHARE}?make=release"
+"""With the form of a release open."""
 
 
 def text(response) -> str:
@@ -91,7 +93,7 @@ def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_
     subject = Subject(made.bank, item.topic, item, passage)
     open_flag(subject, kind=Kind.COMMENT, text="Hm.", by=owner)
     client = client_of(owner)
-    said = text(client.get(SHARE, {"contents": "1"}))
+    said = text(client.get(f"{OPENED}&contents=1"))
     opened = client.get(SHARE, headers={"HX-Request": "true", "HX-Target": "contents"})
     assert "8 grades" in text(opened)
     assert "8 grades" not in text(client.get(SHARE))
@@ -113,27 +115,42 @@ def test_home_and_share_tell_the_same_steps(collection, owner, assessor, client_
     campaign, client = blind_campaign(world(collection, owner, assessor), by=owner), client_of(owner)
     Turn.objects.filter(campaign=campaign).update(state=Turn.State.SUBMITTED)
     (row,) = client.get("/").context["rows"]
-    checklist = client.get(SHARE).context["checklist"]
+    checklist = client.get(OPENED).context["checklist"]
     assert checklist == row.checklist
     steps = f"{checklist.done} of 7 steps"
     assert steps in text(client.get("/"))
-    assert steps in text(client.get(SHARE))
+    assert steps in text(client.get(OPENED))
     (checked,) = (step for step in checklist.before_release if step.name == "Checked")
     assert "8 pairs are left out until their campaigns are closed" in checked.detail
-    assert f"Checked: {checked.detail}. {checked.verb}" in text(client.get(SHARE))
+    assert f"Checked: {checked.detail}. {checked.verb}" in text(client.get(OPENED))
     close_campaign(campaign, by=owner)
-    assert "Campaigns: " not in text(client.get(SHARE))
+    assert "Campaigns: " not in text(client.get(OPENED))
+
+
+def test_the_form_of_a_release_is_fetched_once_it_is_opened(made, owner, client_of):
+    client = client_of(owner)
+    closed = client.get(SHARE, {"measure": "ndcg_cut_10"})
+    address = f"{SHARE}?measure=ndcg_cut_10&make=release"
+    assert f'hx-get="{html.escape(address)}"' in markup(closed)
+    assert "checklist" not in closed.context
+    assert "Make the release" not in text(closed)
+    part = client.get(address, headers={"HX-Request": "true", "HX-Target": "make-release"})
+    assert "Make the release" in text(part)
+    assert "Relevance labels (qrels)" not in text(part)
+    for steps in (part, client.get(address)):
+        assert "Before you release" in text(steps)
+        assert f'action="{html.escape(address)}"' in markup(steps)
 
 
 def test_the_page_reads_no_release_before_it_is_opened(made, owner, client_of, django_assert_max_num_queries):
     client = client_of(owner)
     client.get(SHARE)
-    with django_assert_max_num_queries(42):
+    with django_assert_max_num_queries(21):
         client.get(SHARE)
 
 
 def test_an_empty_collection_lacks_more_than_runs(collection, owner, client_of):
-    said = text(client_of(owner).get(SHARE))
+    said = text(client_of(owner).get(OPENED))
     for words in ("Topics: 0 topics, 0 passages. Import", "Rubric", "Grades"):
         assert words in said
 
@@ -146,7 +163,8 @@ def test_only_organizers_see_releases(make, developer, outsider, client_of):
         assert {client.get(address).status_code for address in addresses} == {status}
         assert client.post(SHARE, {"make": "release", "title": "x"}).status_code == status
         assert client.post(f"{PAGE}{release.pk}/delete/").status_code == status
-    assert "Make the release" not in text(client_of(developer).get(SHARE))
+    assert "Make a release" not in text(client_of(developer).get(SHARE))
+    assert "Make the release" not in text(client_of(developer).get(OPENED))
 
 
 def test_made_up_names_are_kept_for_organizers(make, made, owner, client_of):
@@ -227,6 +245,6 @@ def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, rel
     rate_otherwise(campaign)
     assert released(collection) == before
     assert "8 pairs of open campaigns: their ratings" in before["README.md"].decode()
-    asked = client_of(owner).get(SHARE).content.decode()
+    asked = client_of(owner).get(OPENED).content.decode()
     assert "8 pairs are left out until their campaigns are closed;" in asked
     assert 'href="/collections/autumn/campaigns/"' in asked
