@@ -198,6 +198,7 @@ TEMPLATES = [
                 "runs": "rubricweb.corpus.run_rows",
                 "tabs": "rubricweb.home.tabs",
                 "tokens": "rubricweb.api.tokens",
+                "verify": "rubricweb.review.verify.tags",
             },
             "context_processors": [
                 "django.template.context_processors.request",

@@ -90,6 +90,7 @@ ACTIONS = (
     KeyAction("home", "To the collection's topics", "KeyT"),
     KeyAction("help", "Keys on this page", "Shift+Slash"),
 )
+DEFAULTS = {action.name: action.key for action in ACTIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +168,8 @@ def _sheet(chosen: tuple[tuple[str, str], ...]) -> SafeString:
 @register.filter
 def keycap(user: User, action: str) -> SafeString:
     """Return the person's key of the action, as it is printed on a button; nothing if they have none."""
-    key = next(row.sign for row in keys_of(user) if row.action.name == action)
-    return format_html('<kbd aria-hidden="true">{}</kbd>', key) if key else SafeString()
+    sign = sign_of(user.key_map.get(action, DEFAULTS[action]))
+    return format_html('<kbd aria-hidden="true">{}</kbd>', sign) if sign else SafeString()
 
 
 @register.filter

@@ -10,7 +10,7 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
-from rubricweb.banks.secrecy import compiled_readable
+from rubricweb.banks.secrecy import compiled_readable, sees_secrets
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Topic
 
@@ -66,10 +66,10 @@ def _topic_items(bank: int, topic: int) -> QuerySet[Item]:
 
 def key_counts(topic: Topic) -> dict[int, int]:
     """Return the number of accepted answers by wording, of the topic's wordings that have some."""
-    return dict(_key_counts(topic.pk))
+    return dict(_key_counts(topic.collection_id, topic.pk))
 
 
-@compiled_once
+@compiled_readable
 def _key_counts(topic: int) -> QuerySet[AnswerKey, Any]:
     keys: QuerySet[AnswerKey] = AnswerKey.including_secret.filter(revision__topic=topic)
     return keys.order_by().values_list("revision").annotate(Count("pk"))
@@ -129,9 +129,14 @@ def _worded(banks: tuple[int, ...]) -> QuerySet[Item, tuple[int, bool]]:
 
 def worded_siblings(bank: Bank) -> list[Bank]:
     """Return the collection's other banks with an item that people can rate, in the order of their names."""
-    others = list(bank.collection.banks.exclude(pk=bank.pk).order_by("name"))
+    others = [other for other in _banks_of(bank.collection_id) if other != bank]
     worded = banks_with_texts(others)
     return [other for other in others if other in worded]
+
+
+@compiled_once
+def _banks_of(collection: int) -> QuerySet[Bank]:
+    return Bank.objects.filter(collection=collection).order_by("name")
 
 
 @compiled_once
@@ -160,12 +165,15 @@ def _topic_keys(collection_pk: int) -> QuerySet[Topic, int]:
 def keys_of(revision_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """Return the accepted answers by wording, of those wordings that have some."""
     keys: dict[int, tuple[str, ...]] = {}
-    for revision, text in _keys(tuple(set(revision_ids))):
-        keys[revision] = (*keys.get(revision, ()), text)
+    for revision, text, is_secret, collection in _keys_of(tuple(set(revision_ids))):
+        if not is_secret or sees_secrets(collection):
+            keys[revision] = (*keys.get(revision, ()), text)
     return keys
 
 
 @compiled_once
-def _keys(revisions: tuple[int, ...]) -> QuerySet[AnswerKey, tuple[int, str]]:
-    keys = AnswerKey.including_secret.filter(revision__in=revisions).order_by("pk")
-    return keys.values_list("revision_id", "text")
+def _keys_of(revisions: tuple[int, ...]) -> QuerySet[AnswerKey, tuple[int, str, bool, int]]:
+    rows = AnswerKey.including_secret.filter(revision__in=revisions).order_by("pk")
+    fields = ("revision_id", "text", "revision__is_secret", "revision__topic__collection_id")
+    keys: QuerySet[AnswerKey, tuple[int, str, bool, int]] = rows.values_list(*fields)
+    return keys

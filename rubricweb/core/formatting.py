@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils import formats
+from django.utils.text import Truncator
 
 from grading.formats.tables import without_formula
 from grading.types import CONTRADICTS
@@ -32,6 +33,15 @@ def counted(count: int, what: str) -> str:
     ('1 passage', '1,234 pairs')
     """
     return f"{number(count)} {what if count == 1 else f'{what}s'}"
+
+
+def clipped(text: str, most: int) -> str:
+    """Return at most so many characters; the last is an ellipsis where some are left out.
+
+    >>> clipped("Leaves turn", 11), clipped("Leaves turn red", 11)
+    ('Leaves turn', 'Leaves tur…')
+    """
+    return text if len(text) <= most else Truncator(text).chars(most)
 
 
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "tsv": "text/tab-separated-values; charset=utf-8"}

@@ -245,10 +245,14 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
 
 def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[frozenset[int], frozenset[int]]:
     """Return the draws, by primary key, that sampled all cells of these wordings alike, and the others."""
-    draws = Draw.objects.filter(collection=collection).values_list("pk", "design", "revisions")
-    wordings = set(revisions)
+    draws, wordings = _draws(collection.pk), set(revisions)
     uniform = {pk for pk, design, drawn in draws if design == Draw.Design.CELLS and wordings <= set(drawn)}
     return frozenset(uniform), frozenset(pk for pk, *_ in draws) - uniform
+
+
+@compiled_once
+def _draws(collection: int) -> QuerySet[Draw, tuple[int, str, list[int]]]:
+    return Draw.objects.filter(collection=collection).values_list("pk", "design", "revisions")
 
 
 def drawn_mask(human: HumanGrades, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:

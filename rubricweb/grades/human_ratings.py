@@ -62,11 +62,15 @@ def latest_by_cell(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade
     by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
     if not by_place:
         return {}
-    places = Q()
-    for revision, passage in by_place:
-        places |= Q(revision=revision, passage=passage)
-    rows = HumanGrade.objects.filter(places, by=person).order_by("number")
-    return {by_place[row.revision_id, row.passage_id]: row for row in rows}
+    revisions, passages = (tuple(set(pks)) for pks in zip(*by_place, strict=True))
+    events = {(row.revision_id, row.passage_id): row for row in _events_by(person.pk, revisions, passages)}
+    return {by_place[place]: event for place, event in events.items() if place in by_place}
+
+
+@compiled_once
+def _events_by(person: int, revisions: tuple[int, ...], passages: tuple[int, ...]) -> QuerySet[HumanGrade]:
+    rows = HumanGrade.objects.filter(by=person, revision__in=revisions, passage__in=passages)
+    return rows.order_by("number")
 
 
 def latest(cell: Cell) -> list[HumanGrade]:

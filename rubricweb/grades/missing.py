@@ -7,6 +7,7 @@ from functools import partial
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -18,10 +19,11 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import number
 from rubricweb.core.http import Context, HtmxRequest, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection, Passage, Pooled
+from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 from rubricweb.grades import access, actions, configs, raters, selectors
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.gaps import Doubt, doubt_by
@@ -72,16 +74,16 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
     slug = collection.slug
     organizer, editor = roles.TO_ORGANIZE, roles.role_to_edit(collection)
     imports = reverse("imports:imports", args=[slug])
-    topic = collection.topics.first()
-    if topic is None:
+    first_topic = _first_topic(collection.pk)
+    if not first_topic:
         return _step(role, organizer, "This collection has no topics.", "Import files", imports)
     if bank is None:
         lacks = "There is no rubric of questions or nuggets to grade passages on."
         return _step(role, editor, lacks, "Draft, write or import questions", collection.get_absolute_url())
-    if not Item.including_secret.active().filter(bank=bank).exists():
-        address = reverse("review:topic", args=[bank.pk, topic.pk])
+    if not _any_item(bank.pk):
+        address = reverse("review:topic", args=[bank.pk, *first_topic])
         return _step(role, editor, "No topic has a question or nugget.", "Write the first ones", address)
-    if Pooled.objects.filter(topic__collection=collection).exists():
+    if _any_pooled(collection.pk):
         return None
     if Passage.objects.filter(collection=collection).exists():
         pool = reverse("grades:pool", args=[slug])
@@ -89,9 +91,32 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
     return _step(role, organizer, "This collection has no passages.", "Import files", imports)
 
 
-def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
+@compiled_once
+def _first_topic(collection: int) -> QuerySet[Topic, int]:
+    return Topic.objects.filter(collection=collection).values_list("pk", flat=True)[:1]
+
+
+@compiled_once
+def _any_item(bank: int) -> QuerySet[Item, int]:
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank=bank)
+    return items.order_by().values_list("pk", flat=True)[:1]
+
+
+@compiled_once
+def _any_pooled(collection: int) -> QuerySet[Pooled, int]:
+    rows = Pooled.objects.filter(topic__collection=collection)
+    return rows.order_by().values_list("pk", flat=True)[:1]
+
+
+@compiled_once
+def _any_grade(bank: int) -> QuerySet[Grade, int]:
     active = Item.including_secret.active().filter(bank=bank)
-    if Grade.objects.filter(revision__in=active.values("revision")).exists():
+    rows = Grade.objects.filter(revision__in=active.values("revision"))
+    return rows.order_by().values_list("pk", flat=True)[:1]
+
+
+def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
+    if bank is not None and _any_grade(bank.pk):
         return None
     if raters.active_raters(collection)[0].labels_passages and selectors.labellers_of(collection):
         return None  # no item will ever have a grade

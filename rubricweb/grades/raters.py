@@ -76,7 +76,7 @@ class Rater:
     @property
     def purpose(self) -> Purpose:
         """Return what it gives: ratings or verdicts of cells, extracted answers, or passages' labels."""
-        return Purpose(self.configs[0].purpose)
+        return Purpose(next(iter(self.by_kind.values())).purpose)
 
     @property
     def grades_items(self) -> bool:
@@ -159,9 +159,9 @@ class Rater:
 
     def min_grades_of(self, kinds: Iterable[ItemKind], chosen: int | None = None) -> NDArray[np.int8]:
         """Return the thresholds of items of these kinds, shape (items,)."""
-        listed = list(kinds)
-        least = {kind: self.min_grade_of(kind, chosen) for kind in set(listed)}
-        return np.array([least[kind] for kind in listed], dtype=np.int8)
+        of_items = list(kinds)
+        least = {kind: self.min_grade_of(kind, chosen) for kind in set(of_items)}
+        return np.array([least[kind] for kind in of_items], dtype=np.int8)
 
     @property
     def min_grade_words(self) -> str:

@@ -85,6 +85,17 @@ def verdicts_on(cell: Cell, config: GraderConfig) -> list[AnswerVerdict]:
     return sorted(now.values(), key=lambda row: row.pk)
 
 
+def latest_verdicts(person: User, config: GraderConfig, cells: Iterable[Cell]) -> dict[Cell, AnswerVerdict]:
+    """Return the person's latest event of each cell that has one, a withdrawal included."""
+    by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
+    revisions, passages = {revision for revision, _ in by_place}, {passage for _, passage in by_place}
+    rows = AnswerVerdict.objects.filter(by=person, config=config, revision__in=revisions)
+    events = {
+        (row.revision_id, row.passage_id): row for row in rows.filter(passage__in=passages).order_by("number")
+    }
+    return {by_place[place]: event for place, event in events.items() if place in by_place}
+
+
 def verdict_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
     """Return verdict matrices by topic id, for every topic of the pool.
 

@@ -7,20 +7,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
-from django.utils.text import Truncator
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from grading.measures import registry
 from rubricweb.campaigns.selectors import rating_pace
 from rubricweb.core import events
+from rubricweb.core.formatting import clipped
 from rubricweb.core.http import Context, HtmxRequest, download, form_response, page_or_part, parse_ids
 from rubricweb.core.shared_answers import shared_answer
+from rubricweb.core.tags import as_html
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
@@ -41,7 +42,8 @@ from rubricweb.leaderboards.board.columns import Column, Place, changed
 from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.plots import Dot, DotAxis, Spread
-from rubricweb.plots.cells import MOST_TOPICS, mean_of, shade, topic_groups
+from rubricweb.leaderboards.tags import topic_marks
+from rubricweb.plots.cells import MOST_TOPICS, topic_groups
 
 PAGE = "leaderboards/board.html"
 SEEN = "seen"
@@ -55,15 +57,6 @@ PLOT_TOP, PLOT_ROW = 72, 20
 """Where the rows of the file with the dots begin, and how high they are, in its units."""
 CHECK_CELLS = 400
 """The pairs of a random check, whose share of errors is known to 5 points."""
-
-
-class TopicCell(NamedTuple):
-    """One topic of one run."""
-
-    shade: int | None
-    """0 to 5 as grades are coloured; None where the topic counts for no mean of the run."""
-    label: str
-    """What is said of it under the pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +76,8 @@ class BoardLine:
     """How many rows its band has, at the first of them; else 0."""
     numbers: tuple[board_columns.BoardCell, ...]
     """The cells of the columns that the page has."""
-    topics: tuple[TopicCell, ...]
+    topics: SafeString
+    """A mark for each topic, or for several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +186,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
     tested = [row.is_behind for row in current.rows if row.is_behind is not None]
     is_mixed = tested != sorted(tested)
     columns, by_rank = board_columns.columns_of(current), board_columns.by_rank(current)
+    has_estimates = any(row.estimate for row in current.rows)
     spreads = {row.run_id: _spread(row, rendering) for row in current.rows}
     axis = plots.dot_axis([spread for spread in spreads.values() if spread])
     return {
@@ -204,7 +199,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
         "topics_a_mark": -(-len(current.topics) // MOST_TOPICS),
         "is_mixed": is_mixed and sort in ("", by_rank),
         "heads": board_columns.heads(current, columns, query, sort or ("" if is_mixed else by_rank)),
-        "has_estimates": any(row.estimate for row in current.rows),
+        "has_estimates": has_estimates,
         "estimate_lacks": sentences.lacks(sample),
         "estimand": provenance.estimand(current.spec) if sample else "",
         "estimate_method": sentences.method(sample) if sample else "",
@@ -225,7 +220,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
         "n_unasked_more": max(len(current.without_items) - NAMED_TOPICS, 0),
         "agreements": [_agreement(entry, current, label) for entry in current.correlations],
         "parting": _parting(current),
-        "check": _check(current),
+        "check": {} if has_estimates else _check(current),
         "share_checked": current.verified[0] / (current.verified[1] or 1),
         "all_topics": changed(query, topics=""),
         "statements": provenance.statements(current),
@@ -252,7 +247,8 @@ def _lines(
     on_page = board_columns.at(columns, Place.PAGE)
     origins = selectors.run_origins(current.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
-    groups = topic_groups([f"{topic.name} {Truncator(topic.text).chars(40)}" for topic in current.topics])
+    names = [f"{topic.name} {clipped(topic.text, 40)}" for topic in current.topics]
+    groups = [(SafeString(as_html(name)), places) for name, places in topic_groups(names)]
     lines = []
     for row, (band, band_rows) in zip(rows, plots.bands([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
@@ -265,22 +261,10 @@ def _lines(
             band=band,
             band_rows=band_rows,
             numbers=tuple(column.cell(row) for column in on_page),
-            topics=_topic_cells(row, groups, max(highest, 1.0)),
+            topics=topic_marks(row, groups, max(highest, 1.0)),
         )
         lines.append(line)
     return lines
-
-
-def _topic_cells(row: BoardRow, groups: Sequence[tuple[str, slice]], highest: float) -> tuple[TopicCell, ...]:
-    scores: Sequence[float | None] = row.by_topic
-    if len(groups) < len(scores):
-        scores = [mean_of(scores[places]) for _, places in groups]
-    return tuple(
-        TopicCell(None, f"{name} · not counted")
-        if score is None
-        else TopicCell(shade(score / highest), f"{name} · {score:z.2f}")
-        for score, (name, _) in zip(scores, groups, strict=True)
-    )
 
 
 def _check(current: Board) -> dict[str, object]:
@@ -304,7 +288,8 @@ def _check(current: Board) -> dict[str, object]:
 def _agreement(other: BoardCorrelation, current: Board, name: str) -> dict[str, object]:
     """Return how far the order of runs agrees with another board, with a drawing of both scores."""
     scores = {row.run_tag: row.score for row in current.rows}
-    pairs = [(tag, theirs, ours) for tag, theirs in other.scores if (ours := scores.get(tag)) is not None]
+    both = ((tag, theirs, scores.get(tag)) for tag, theirs in other.scores)
+    pairs = tuple((tag, theirs, ours) for tag, theirs, ours in both if ours is not None)
     first = current.top.first if current.top else ()
     enough = len(pairs) >= TAU_FROM
     return {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 from numpy.typing import NDArray
 
 from grading.arrays import best_first, none_if_nan
@@ -67,16 +69,28 @@ class BoardByAttribute:
     """Some topic is in several slices."""
 
 
+KEPT = 64
+"""Collections whose slices a process keeps."""
+
+
 def sliceable(collection: Collection) -> dict[str, list[TopicSlice]]:
     """Return the slices by attribute."""
-    topics = dict(_attribute_values(collection.pk))
+    return _slices(tuple(_attribute_values(collection.pk)))
+
+
+@lru_cache(maxsize=KEPT)
+def _slices(values: tuple[tuple[str, str], ...]) -> dict[str, list[TopicSlice]]:
+    """Return the slices of topics with these attributes, which are JSON, by query id."""
+    topics = {query_id: json.loads(own) for query_id, own in values}
     return {name: slices(attribute, len(topics)) for name, attribute in attributes(topics).items()}
 
 
 @compiled_once
-def _attribute_values(collection: int) -> QuerySet[Topic, Any]:
+def _attribute_values(collection: int) -> QuerySet[Topic, tuple[str, str]]:
     topics = Topic.objects.filter(collection=collection).order_by("position")
-    return topics.values_list("query_id", "attributes")
+    own = topics.annotate(own=Cast("attributes", TextField()))
+    values: QuerySet[Topic, tuple[str, str]] = own.values_list("query_id", "own")
+    return values
 
 
 def board_by_attribute(scored: ScoredBoard, name: str) -> BoardByAttribute:

@@ -274,10 +274,6 @@ class BoardForm(ChipForm, LabelForm):
         return bool(self.graders)
 
     @property
-    def measure_names(self) -> list[str]:
-        return registry.suggested_names()
-
-    @property
     def topic_slices(self) -> list[TopicSlice]:
         return [topics for listed in sliceable(self.collection).values() for topics in listed]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -34,6 +35,8 @@ NAMED = 2
 """How many first runs have their names beside their marks in a scatter."""
 LABELLED_FROM = 0.25
 """Share of the ranges: a run that lies further off the diagonal has its name beside its mark."""
+KEPT = 64
+"""Scatters that a process keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,10 @@ def dot_axis(spreads: Sequence[Spread]) -> DotAxis | None:
     return replace(bare, ticks=tuple((bare.at(value), tick_label(value, values)) for value in values))
 
 
-def scatter(pairs: Sequence[tuple[str, float, float]], first: Sequence[str], axes: tuple[str, str]) -> Plot:
+@lru_cache(maxsize=KEPT)
+def scatter(
+    pairs: tuple[tuple[str, float, float], ...], first: tuple[str, ...], axes: tuple[str, str]
+) -> Plot:
     """Return a mark for each (name, x, y); two first runs and one far off the diagonal are named."""
     (left, width), (low, height) = _range([x for _, x, _ in pairs]), _range([y for _, _, y in pairs])
     off = [abs((x - left) / width - (y - low) / height) for _, x, y in pairs]

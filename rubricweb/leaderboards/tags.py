@@ -5,19 +5,22 @@ Of 100 runs, a template of the rows would take most of the page's time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
+from grading.measures import registry
 from rubricweb.core.formatting import counted
-from rubricweb.core.tags import as_html, bdi, percent, score
+from rubricweb.core.tags import as_html, bdi, fill, joined, percent, score
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
+from rubricweb.plots.cells import mean_of, shade
 
 if TYPE_CHECKING:
+    from grading.topic_attributes import TopicSlice
     from rubricweb.leaderboards.board import BoardRow
     from rubricweb.leaderboards.board.columns import BoardCell
     from rubricweb.leaderboards.board_page import BoardLine, Parting
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 register = template.Library()
 register.filter(signed)
 
-GRADES = {shade: f' data-grade="{shade}"' for shade in range(6)} | {None: ""}
 UNCHANGED = '<span class="muted" aria-hidden="true">·</span>'
 ARROWS = {
     "up": '▲<span class="visually-hidden">up</span>',
@@ -66,7 +68,7 @@ def _row(line: BoardLine, href: str, is_ticked: bool, judged_at: int) -> str:
         *(f'<td class="num">{number}</td>' for number in others),
     ]
     if line.topics:
-        link = f'<a href="{href}" aria-label="{run} by topic">{_topic_marks(line)}</a>'
+        link = f'<a href="{href}" aria-label="{run} by topic">{line.topics}</a>'
         parts.append(f'<td class="board-strip">{link}</td>')
     return "".join([*parts, "</tr>"])
 
@@ -123,11 +125,18 @@ def _change(line: BoardLine) -> str:
     return f'<span data-change="{direction}" title="{title}">{ARROWS[direction]}{by}</span>'
 
 
-def _topic_marks(line: BoardLine) -> str:
-    run = as_html(line.row.run_tag)
-    return "".join(
-        f'<i{GRADES[cell.shade]} data-tip="{run} · {as_html(cell.label)}"></i>' for cell in line.topics
+def topic_marks(row: BoardRow, groups: Sequence[tuple[SafeString, slice]], highest: float) -> SafeString:
+    """Return a mark for each group of topics, which have escaped names; `highest` is the darkest."""
+    run, scores = as_html(row.run_tag), list(row.by_topic)
+    if len(groups) < len(scores):
+        scores = [mean_of(scores[places]) for _, places in groups]
+    marks = (
+        f'<i data-tip="{run} · {name} · not counted"></i>'
+        if score is None
+        else f'<i data-grade="{shade(score / highest)}" data-tip="{run} · {name} · {score:z.2f}"></i>'
+        for score, (name, _) in zip(scores, groups, strict=True)
     )
+    return mark_safe("".join(marks))  # noqa: S308  (escaped here)
 
 
 @register.simple_tag
@@ -149,6 +158,34 @@ def dot_svg(dot: Dot, row: BoardRow | None = None) -> SafeString:
         parts.append(f'<circle class="ghost" cx="{dot.before}%" cy="50%" r="4" />')
     parts.append(f'<circle class="dot" cx="{dot.at}%" cy="50%" r="4.5" /></svg>')
     return mark_safe("".join(parts))  # noqa: S308  (escaped here)
+
+
+@register.simple_tag
+def measure_options() -> SafeString:
+    """Return the names of measures as options of a datalist."""
+    return joined(fill('<option value="{name}"></option>', name=name) for name in registry.suggested_names())
+
+
+@register.simple_tag
+def slice_options(slices: Iterable[TopicSlice]) -> SafeString:
+    """Return slices of topics as options of a datalist."""
+    return joined(
+        fill('<option value="{token}">{stated}</option>', token=topics.token, stated=topics.stated)
+        for topics in slices
+    )
+
+
+@register.simple_tag
+def board_facts(statements: Iterable[tuple[str, str]]) -> SafeString:
+    """Return what a board states of itself as terms with descriptions."""
+    return joined(
+        fill(
+            '<div><dt>{name}</dt> <dd dir="auto">{value}</dd></div> ',
+            name="rubric" if name == "bank" else name,
+            value=value,
+        )
+        for name, value in statements
+    )
 
 
 @register.filter

@@ -23,8 +23,7 @@ from rubricweb.core.formatting import counted
 from rubricweb.core.tags import DASH, bdi, fill, grade_chip, icon, joined, percent
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.rows import ItemWriter, change_addresses, separation_sign
-from rubricweb.grades.raters import Rater
-from rubricweb.review import flags, verify
+from rubricweb.review import flags
 from rubricweb.review.selectors.columns import GridColumn
 from rubricweb.review.selectors.grid import Grid
 from rubricweb.review.selectors.window import (
@@ -292,30 +291,6 @@ def answer_chip(state: str) -> SafeString:
     sign, label = ANSWER_SIGNS[state], ANSWER_WORDS[state]
     shade = ANSWER_SHADES[state]
     return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', shade, label, sign)
-
-
-@register.simple_tag
-def rating_chip(rater: Rater, rating: int) -> SafeString:
-    """Render a rating by this rater, or its verdict on an answer."""
-    return answer_chip(("wrong", "right")[rating]) if rater.verifies else grade_chip(rating)
-
-
-@register.simple_tag
-def share(estimate: verify.Proportion) -> SafeString:
-    """Render a share with its interval and counts; "too few" where the interval would say nothing."""
-    if estimate.value is None or estimate.interval is None:
-        return format_html('<span class="muted">{}</span>', DASH)
-    if estimate.is_too_few:
-        return format_html('<span class="small muted">too few: {} of {}</span>', estimate.count, estimate.n)
-    low, high = estimate.interval
-    return format_html(
-        '{} <span class="small muted">{} to {}, {} of {}</span>',
-        percent(estimate.value),
-        percent(low),
-        percent(high),
-        estimate.count,
-        estimate.n,
-    )
 
 
 @register.simple_tag(takes_context=True)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection as Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
@@ -29,17 +29,18 @@ from grading.statistics.cover_estimate import (
     sample_size,
 )
 from grading.types import MIN_RATING
-from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import CampaignCell
+from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Passage
-from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool
 from rubricweb.grades.human_matrices import CheckedGrades
 from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.topic_ratings import UNJUDGED, judged
 from rubricweb.leaderboards.board import BoardSpec, EstimateSample, RunEstimate
-from rubricweb.leaderboards.board.scores import Basis, TopicItems, answered, parts
+from rubricweb.leaderboards.board.scores import Basis, TopicItems, answered, parts, wordings_of
 
 MOST_UNSAMPLED = 0.05
 """The share of a board's items that may lie outside the draws, where they widen the intervals."""
@@ -105,7 +106,7 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     adds = np.asarray(shares.repeat(sizes, axis=1) * np.concatenate([*worths, np.zeros(0)]))
     outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
     made = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
-    elsewhere = sum(_people_ratings(part, draws.others, base.spec.measure)[0] for part in board)
+    elsewhere = sum(n_drawn(part.checked, part.uids, draws.others) for part in board)
     reason = _reason(made.size, len(left_out), len(items)) if draws.is_any else NOT_DRAWN
     sample = EstimateSample(made.size, Draw.Design.COVER, elsewhere, len(left_out), len(items), reason)
     if made.estimates is None or sample.reason:
@@ -137,11 +138,9 @@ def progress(draws: Container[int]) -> SampleProgress:
 
 def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
     """Sort the draws by whether they serve the board: those that had all but MOST_UNSAMPLED of its items."""
-    draws = list(Draw.objects.filter(collection=spec.collection).prefetch_related("configs"))
-    fitting = {draw.pk: draw for draw in draws if _fits(draw, spec)}
-    revision_ids = {pk for draw in fitting.values() for pk in draw.revisions}
-    revisions = ItemRevision.including_secret.filter(topic__collection=spec.collection, pk__in=revision_ids)
-    item_of = {pk: (topic, uid) for pk, topic, uid in revisions.values_list("pk", "topic_id", "uid")}
+    draws, item_of = draws_of(spec.collection.pk), wordings_of(spec)
+    graders = set(_graders(spec.collection.pk))
+    fitting = {draw.pk: draw for draw in draws if _fits(draw, spec, graders)}
     drawn_from = {
         pk: {item_of[revision] for revision in draw.revisions if revision in item_of} & items
         for pk, draw in fitting.items()
@@ -153,11 +152,29 @@ def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
     return Draws(frozenset(serving), frozenset(others), frozenset(sampled), bool(fitting))
 
 
-def _fits(draw: Draw, spec: BoardSpec) -> bool:
+@read_once
+def draws_of(collection_id: int) -> list[Draw]:
+    """Return all draws of the collection, the first one first."""
+    return _all_draws(collection_id)
+
+
+@compiled_once
+def _all_draws(collection: int) -> QuerySet[Draw]:
+    return Draw.objects.filter(collection=collection)
+
+
+@compiled_once
+def _graders(collection: int) -> QuerySet[Any, tuple[int, int]]:
+    """Return the pairs of a draw and a grader whose ratings split its cells."""
+    rows = Draw.configs.through.objects.filter(draw__collection=collection)
+    return rows.values_list("draw_id", "graderconfig_id")
+
+
+def _fits(draw: Draw, spec: BoardSpec, graders: Container[tuple[int, int]]) -> bool:
     if draw.design == Draw.Design.CELLS:
         return True
     is_same = (draw.cutoff, draw.min_grade) == (spec.measure.depth, spec.measure.min_grade)
-    return draw.design == Draw.Design.COVER and is_same and spec.config in draw.configs.all()
+    return draw.design == Draw.Design.COVER and is_same and (draw.pk, spec.config.pk) in graders
 
 
 class _Made(NamedTuple):
@@ -204,15 +221,19 @@ def _lengths(board: Sequence[EstimatedPart], units: Sequence[Unit]) -> list[Floa
 
 def _unit(part: EstimatedPart, draws: frozenset[int], measure: MeasureSpec, adds: Floats) -> Unit:
     ranked = part.graded.pool.ranked_rows[:, : measure.depth]
-    _, ratings = _people_ratings(part, draws, measure)
+    ratings = _people_ratings(part, draws, measure)
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
     return Unit(np.asarray(reached), ranked, ratings, adds, part.relevant)
 
 
-def _people_ratings(
-    part: EstimatedPart, draws: frozenset[int], measure: MeasureSpec
-) -> tuple[int, NDArray[np.int8]]:
-    """Return how many cells of the draws people rated, and their ratings, shape (passages, items).
+@lru_cache(maxsize=CACHED_TOPICS)
+def n_drawn(checked: CheckedGrades, uids: Uids, draws: frozenset[int]) -> int:
+    """Return how many cells of the draws people rated."""
+    return int(checked.drawn_in(uids, draws).sum())
+
+
+def _people_ratings(part: EstimatedPart, draws: frozenset[int], measure: MeasureSpec) -> NDArray[np.int8]:
+    """Return people's ratings of cells of the draws, shape (passages, items).
 
     These are 1 or 0 for rated cells among some run's first k, else NOT_RATED. A verdict without a rating
     turns the grader's answer around.
@@ -224,7 +245,7 @@ def _people_ratings(
     in_top[part.graded.pool.ranked_rows[:, : measure.depth]] = True
     truth = np.where(by_people >= MIN_RATING, by_people >= measure.min_grade, ~reached)
     rated = drawn & in_top[:-1, np.newaxis]
-    return int(drawn.sum()), np.where(rated, truth, NOT_RATED).astype(np.int8)
+    return np.where(rated, truth, NOT_RATED).astype(np.int8)
 
 
 def unit_shares(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:

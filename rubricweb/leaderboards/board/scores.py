@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
+from math import isnan
 from operator import itemgetter
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from grading.arrays import divide, none_if_nan, take_rows
+from grading.arrays import divide, take_rows
 from grading.measures import Weighed
 from grading.statistics.mean_intervals import mean_and_stderr
 from grading.types import MIN_RATING, MISSING, Importance, ItemKind
@@ -79,11 +80,17 @@ def topic_items_of(spec: BoardSpec) -> dict[int, TopicItems]:
     by_topic: dict[int, TopicItems] = {}
     for topic_id, rows in groupby(_rows(spec.bank, spec.kinds, spec.version), key=itemgetter(0)):
         first: dict[str, tuple[Weighed, str]] = {}
-        for _, uid, importance, weight, facet in rows:
+        for _, uid, importance, weight, facet, _ in rows:
             first.setdefault(uid, ((Importance(importance), weight), facet))
         weighed, facets = zip(*first.values(), strict=True)
         by_topic[topic_id] = TopicItems(tuple(first), weighed, facets)
     return by_topic
+
+
+def wordings_of(spec: BoardSpec) -> dict[int, tuple[int, str]]:
+    """Return (topic, uid) of the board's items by the key of their wording; none for a board of labels."""
+    rows = _rows(spec.bank, spec.kinds, spec.version) if spec.bank else ()
+    return {revision: (topic_id, uid) for topic_id, uid, *_, revision in rows}
 
 
 def items_stamp(pool: CollectionPool, items: Mapping[int, Uids]) -> str:
@@ -140,19 +147,20 @@ def _secret(collection: int) -> QuerySet[ItemRevision, Any]:
 
 @read_once
 def _rows(bank: Bank, of_kinds: frozenset[ItemKind], version: BankVersion | None) -> Sequence[Sequence[Any]]:
-    """Return rows of topic, uid, importance, weight and subtopic."""
+    """Return rows of topic, uid, importance, weight, subtopic and wording."""
     kinds = [str(kind) for kind in of_kinds]
     if version is None:
         return [fields for kind, *fields in _active(bank.pk) if kind in kinds]
     then = version.all_entries.filter(item__kind__in=kinds)
-    fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id")
+    fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id", "revision_id")
     return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))
 
 
 @compiled_once
 def _active(bank: int) -> QuerySet[Item, Any]:
     rows = Item.including_secret.active().filter(bank=bank).order_by("topic_id", "position", "pk")
-    return rows.values_list("kind", "topic_id", "revision__uid", "importance", "weight", "facet_id")
+    fields = ("kind", "topic_id", "revision__uid", "importance", "weight", "facet_id", "revision_id")
+    return rows.values_list(*fields)
 
 
 @dataclass(frozen=True)
@@ -324,7 +332,8 @@ def counting_topics(
 
 def scores_by_topic(scores: Floats, columns: NDArray[np.intp]) -> list[tuple[float | None, ...]]:
     """Return, for each run, its scores on those topics."""
-    return [tuple(none_if_nan(score) for score in of_run) for of_run in scores[:, columns]]
+    rows: list[list[float]] = scores[:, columns].tolist()
+    return [tuple(None if isnan(score) else score for score in row) for row in rows]
 
 
 def topics_without_items(base: Basis, texts: Mapping[int, str]) -> tuple[BoardTopic, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import compress
 from typing import Any
 
@@ -16,14 +17,14 @@ from grading.graders.registry import BACKENDS
 from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.mean_intervals import Summary, marks, mean_and_stderr
-from grading.statistics.rank_correlation import kendall, pearson, spearman, tau_gap
+from grading.statistics.rank_correlation import Correlation, kendall, pearson, spearman, tau_gap
 from grading.statistics.rank_intervals import approximate_ranks
 from rubricweb.banks.models import Item, VersionItem
 from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import OFFICIAL, Collection, Run, Topic
 from rubricweb.corpus.official import Official, official_boards, with_topics
-from rubricweb.corpus.pools import CollectionPool
+from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.corpus.topic_pools import ordered_otherwise
 from rubricweb.graders.calibration_cards import status
@@ -40,6 +41,7 @@ from rubricweb.leaderboards.board import (
     MeasureColumn,
 )
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
+from rubricweb.leaderboards.board.estimated import KEPT
 from rubricweb.leaderboards.board.kept import kept
 from rubricweb.leaderboards.board.scores import (
     Basis,
@@ -341,9 +343,15 @@ def judged_runs(pool: CollectionPool, measure: MeasureSpec, level: int) -> Score
     table = judgment_table(pool, measure, level=level)
     is_judged = np.zeros(len(table.run_tags), dtype=np.bool_)
     for topic in pool.topics:
-        is_judged |= np.isin(topic.rankings.rows, topic.judged.rows).any(axis=1)
+        is_judged |= _ranks_judged(topic)
     run_tags = tuple(compress(table.run_tags, is_judged))
     return replace(table, run_tags=run_tags, scores=table.scores[is_judged])
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _ranks_judged(topic: TopicPool) -> NDArray[np.bool_]:
+    """Return which runs rank a judged passage of the topic, shape (runs,)."""
+    return np.asarray(np.isin(topic.rankings.rows, topic.judged.rows).any(axis=1))
 
 
 def _merits(table: ScoreTable, measure: MeasureSpec) -> dict[str, float]:
@@ -367,6 +375,14 @@ def _correlation(
     against: str, measure: str, ours: Mapping[str, float], theirs: Mapping[str, float]
 ) -> BoardCorrelation:
     both = tuple((run_tag, theirs[run_tag]) for run_tag in ours if run_tag in theirs)
-    pair = ours, theirs
-    coefficients = spearman(*pair), kendall(*pair), tau_gap(*pair), pearson(*pair)
+    coefficients = _coefficients(tuple(ours.items()), tuple(theirs.items()))
     return BoardCorrelation(against, measure, *coefficients, both)
+
+
+@lru_cache(maxsize=KEPT)
+def _coefficients(
+    ours: tuple[tuple[str, float], ...], theirs: tuple[tuple[str, float], ...]
+) -> tuple[Correlation, Correlation, Correlation, Correlation]:
+    """Return rho, tau, tau-GAP and r of two boards, each the merits by run tag."""
+    pair = dict(ours), dict(theirs)
+    return spearman(*pair), kendall(*pair), tau_gap(*pair), pearson(*pair)

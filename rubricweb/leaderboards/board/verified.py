@@ -38,7 +38,9 @@ from rubricweb.leaderboards.board.estimated import (
     NOT_DRAWN,
     Floats,
     Found,
+    draws_of,
     estimated,
+    n_drawn,
     progress,
     unit_shares,
 )
@@ -75,7 +77,7 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     """Return the estimate of each run, and the sample behind it; None for a run with too few rated cells."""
     design = Draw.Design.PASSAGES if base.spec.measure.uses_labels else Draw.Design.ANSWERS
     units = [(topic, items) for topic, items in base.units() if items.uids]
-    draws = list(Draw.objects.filter(collection=base.spec.collection))
+    draws = draws_of(base.spec.collection.pk)
     rated = {draw.pk: _n_rated(units, checked, draw) for draw in draws}
     fitting = [draw for draw in draws if _fits(draw, base.spec, design)]
     elsewhere = sum(rated[draw.pk] for draw in draws if draw not in fitting)
@@ -115,8 +117,8 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
 def _n_rated(
     units: Sequence[tuple[TopicPool, TopicItems]], checked: Mapping[int, CheckedGrades], draw: Draw
 ) -> int:
-    masks = (checked[topic.topic_id].drawn_in(items.uids, [draw.pk]) for topic, items in units)
-    return sum(int(mask.sum()) for mask in masks)
+    draws = frozenset({draw.pk})
+    return sum(n_drawn(checked[topic.topic_id], items.uids, draws) for topic, items in units)
 
 
 def _fits(draw: Draw, spec: BoardSpec, design: Draw.Design) -> bool:

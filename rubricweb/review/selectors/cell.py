@@ -2,57 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from django.db.models import Q
 
 from grading.errors import UnknownPrompt
-from grading.graders import ANSWERS_BY
 from grading.graders.registry import IMPORTED
 from grading.in_context import parts_of, seen_of
-from grading.parsing.words import is_unanswerable
-from grading.types import ANSWERED, MISSING, ItemKind, Outcome, Purpose, Ratings
+from grading.types import MISSING, ItemKind, Ratings
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevision
-from rubricweb.banks.selectors import keys_of
+from rubricweb.banks.models import Bank, Item, ItemChange
 from rubricweb.corpus.duplicates import fellows, representative_of
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
-from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.human_matrices import RatingSource, decided
-from rubricweb.grades.human_models import HumanGrade, answer_digest
-from rubricweb.grades.in_context import alone_of, config_on, occurrences
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.in_context import alone_of, occurrences
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.replies import RawReply, raw_replies
 from rubricweb.grades.topic_ratings import without_contradictions
-from rubricweb.grades.verification import PassageSegment, highlighted
+from rubricweb.grades.verification import PassageSegment
 from rubricweb.grades.visibility import hidden_of_cell, visible_grades
 from rubricweb.review.flags import open_counts
 from rubricweb.review.selectors import CheckedSheet, GridQuery, OwnRating, confidences_of
 from rubricweb.review.selectors.columns import GridColumn, columns_of
+from rubricweb.review.selectors.graded import GradedCell, graded_cells
 from rubricweb.review.selectors.grid import TopicGrid, graded_by_kind
 from rubricweb.review.selectors.window import (
-    ANSWER_WORDS,
     PlacedCell,
     RunRank,
-    answer_state,
     retrieved,
 )
 from rubricweb.support.rationales import CheckedClaim, claims_of_replies
-
-OUTCOMES = {
-    Outcome.NUMERIC: "the grader's own rating",
-    Outcome.UNANSWERABLE: "the reply said unanswerable, which counts as 0",
-    Outcome.DEFAULTED: "the reply held no rating; the default stands in",
-    Outcome.EXTRACTED: "an extracted answer, without a rating",
-    Outcome.FAILED: "grading failed; this is not a 0",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +70,14 @@ class NearDuplicateCell:
 
 
 @dataclass(frozen=True, eq=False)
-class CellView:
+class CellView(GradedCell):
     """The side panel."""
 
-    item: Item
-    passage: Passage
-    segments: tuple[PassageSegment, ...]
-    config: GraderConfig | None
-    """The rater's config for this kind of item; None if it rates none."""
-    grade: Grade | None
-    answer: str
-    answer_by: GraderConfig | None
-    is_answer_in_passage: bool
     prompts: tuple[PromptAndReply, ...]
-    others: tuple[Grade, ...]
-    """Other graders' ratings of the cell, and direct graders' labels of the passage."""
     judgment: int | None
     runs: tuple[RunRank, ...]
     near_duplicates: tuple[NearDuplicateCell, ...] = ()
     """Near-duplicates in the same pool."""
-    keys: tuple[str, ...] = ()
-    """The accepted answers to the question."""
     before: str = ""
     """What its answer says before the passage, of a passage in context."""
     alone_id: int = 0
@@ -119,6 +92,7 @@ class CellView:
             segments=(PassageSegment("".join(part.text for part in self.segments), is_answer=False),),
             grade=None,
             answer="",
+            extraction=None,
             answer_by=None,
             prompts=(),
             others=(),
@@ -143,80 +117,25 @@ class CellView:
             return f"{label}, graded the same"
         return f"{label}, {n_other} graded differently, by up to {max(differences)}"
 
-    @property
-    def outcome_label(self) -> str:
-        return OUTCOMES[Outcome(self.grade.outcome)] if self.grade else ""
-
-    @property
-    def answer_state(self) -> str:
-        """Return the state of a cell whose answer a grader verified, as `window.answer_state`; else empty."""
-        grade = self.grade
-        if grade is None or grade.config.purpose not in (Purpose.VERIFY, Purpose.EXTRACT):
-            return ""
-        if grade.outcome == Outcome.FAILED:
-            return ""
-        rating = ANSWERED if grade.rating is None else grade.rating
-        return answer_state(rating, is_empty=is_unanswerable(grade.answer))
-
-    @property
-    def at(self) -> str:
-        """Return the cell as the address of Verify grading names it."""
-        return f"{self.item.topic_id}-{self.passage.pk}-{self.item.pk}"
-
-    @property
-    def answer_digest(self) -> str:
-        return answer_digest(self.grade.answer) if self.grade else ""
-
-    @property
-    def verdict_label(self) -> str:
-        return str(ANSWER_WORDS.get(self.answer_state, ""))
-
-    @property
-    def can_accept(self) -> bool:
-        return is_acceptable(self.item, self.answer, self.keys)
-
-
-def is_acceptable(item: Item, answer: str, keys: Iterable[str]) -> bool:
-    """Return whether the answer could become an accepted one: it is to a question with text, and none yet."""
-    is_question = item.kind == ItemKind.QUESTION and bool(item.revision.text)
-    text = " ".join(answer.split())
-    return is_question and not is_unanswerable(text) and text not in keys
-
 
 def cell_view(item: Item, passage: Passage, rater: Rater) -> CellView:
     """Return the cell in full.
 
     `item` needs its revision, topic, bank and collection; `passage` is one of `access.passage_for`.
     """
-    config = rater.by_kind.get(ItemKind(item.kind))
-    config = config and config_on(passage, config)
-    grades = _grades(item, passage)
-    grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
-    extraction = _extraction(grades, config, ItemKind(item.kind))
-    has_answer = grade is not None and grade.answer and grade.outcome != Outcome.FAILED
-    source = grade if has_answer else extraction
-    answer = source.answer if source else ""
-    parts = parts_of(passage.text)
-    segments = highlighted(parts.text if parts else passage.text, answer)
+    (graded,) = graded_cells([(item, passage)], rater)
     collection = collection_pool(item.bank.collection)
     pool = collection.by_topic[item.topic_id]
+    parts = parts_of(passage.text)
+    rows = dict.fromkeys((graded.grade, graded.extraction))
     return CellView(
-        item=item,
-        passage=passage,
-        segments=segments,
-        config=config,
-        grade=grade,
-        answer=answer,
-        answer_by=source.config if source else None,
-        is_answer_in_passage=any(segment.is_answer for segment in segments),
-        prompts=_prompts([row for row in dict.fromkeys((grade, extraction)) if row], item, passage),
-        others=tuple(row for row in grades if row.rating is not None and row is not grade),
+        **vars(graded),
+        prompts=_prompts([row for row in rows if row], item, passage),
         judgment=pool.judgments.get(passage.doc_id),
         runs=_runs(item, passage, collection),
         before=parts.before if parts else "",
         alone_id=alone_of(passage) if parts else 0,
-        near_duplicates=_near_duplicates(item, passage, grade, pool),
-        keys=keys_of([item.revision_id]).get(item.revision_id, ()) if answer or rater.verifies else (),
+        near_duplicates=_near_duplicates(item, passage, graded.grade, pool),
     )
 
 
@@ -252,26 +171,6 @@ def _near_duplicates(
 
 def _difference(first: int | None, second: int | None) -> int | None:
     return None if first is None or second is None else abs(first - second)
-
-
-def _grades(item: Item, passage: Passage) -> list[Grade]:
-    wordings = Q(pk=item.revision_id) | Q(uid=DIRECT_UID, topic=item.topic_id)
-    revisions = list(ItemRevision.objects.filter(wordings).values_list("pk", flat=True))
-    rows = Grade.objects.filter(revision__in=revisions, passage=passage).select_related(
-        "config", "job__by", "revision"
-    )
-    return list(rows.order_by("config__purpose", "config__llm", "config__prompt_class", "pk"))
-
-
-def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind) -> Grade | None:
-    """Return the answer that the config verifies, else one that the same model extracted for this kind."""
-    extracted = [grade for grade in grades if grade.config.purpose == Purpose.EXTRACT]
-    if config is None:
-        return None
-    if source := config.options.get(ANSWERS_BY):
-        return next((grade for grade in extracted if grade.config.fingerprint == source), None)
-    same = (grade for grade in extracted if grade.config.llm == config.llm)
-    return next((grade for grade in same if kind in kinds_of(grade.config)), None)
 
 
 def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:

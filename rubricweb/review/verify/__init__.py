@@ -29,7 +29,7 @@ from rubricweb.grades.topic_ratings import (
     outcomes_of,
     ratings_of,
 )
-from rubricweb.review.selectors import Layers, checked_of, people_by_kind, people_of
+from rubricweb.review.selectors import people_by_kind
 
 Keys = NDArray[np.uint64]
 LEVEL = 0.95
@@ -44,6 +44,8 @@ class TopicCells:
     pool: TopicPool
     columns: tuple[ItemColumn, ...]
     rater: raters.Rater
+    rated: Mapping[ItemKind, TopicGrades]
+    """The grader's grades of the topic, of any bank's items."""
     graded: Ratings
     """The grader's ratings; answers that say there is none have no verdict to check."""
     by_people: Ratings
@@ -76,7 +78,7 @@ class TopicCells:
 
 @dataclass(frozen=True, eq=False)
 class BankCells:
-    """The rated cells of all topics."""
+    """The rated cells of all topics that have an item with text."""
 
     topics: tuple[TopicCells, ...]
     wordless: int
@@ -110,9 +112,10 @@ def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
     for topic_id, items in by_topic.items():
         topic, columns = pool.by_topic[topic_id], tuple(column for column in items if column.has_text)
         wordless += len(items) - len(columns)
+        if not columns:
+            continue
         rated = {kind: grades[topic_id] for kind, grades in graded.items()}
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
-        layers = Layers(rated, {}, checks, rated_by_people_of[topic_id], {})
         passages = len(topic.doc_ids)
         ratings = outcomes_of(rated, columns, passages)  # a contradiction is checked in the grid
         measure = None
@@ -121,14 +124,14 @@ def bank_cells(bank: Bank, rater: raters.Rater, reader: User) -> BankCells:
             is_empty = ratings_of(empty, columns, passages) == 1
             ratings = np.where(is_empty & (ratings == 0), MISSING, ratings).astype(np.int8)
             measure = partial(closeness_of, rater, rated, accepted[topic_id], columns)
-        rated_by_people = people_of(layers, columns, passages)
-        checked = checked_of(layers, columns, passages)
+        rated_by_people = ratings_of(rated_by_people_of[topic_id], columns, passages)
+        checked = (ratings_of(checks, columns, passages) == 1) | (rated_by_people != MISSING)
         blind = hidden_by_topic[topic_id].graders
         hidden = visibility.mask(blind, topic.passage_pks, [column.revision_pk for column in columns])
         uids = tuple(column.uid for column in columns)
         drawn, elsewhere = (drawn_mask(human[topic_id], uids, draw) for draw in draws)
         cells = (ratings, rated_by_people, checked, hidden, drawn, elsewhere)
-        topics.append(TopicCells(topic, columns, rater, *cells, _keys(topic, columns), measure))
+        topics.append(TopicCells(topic, columns, rater, rated, *cells, _keys(topic, columns), measure))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(topics, key=lambda topic: order[topic.pool.topic_id])), wordless)
 

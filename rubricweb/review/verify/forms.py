@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from django import forms
+from django.db.models import QuerySet
 
 from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.models import Topic
@@ -64,10 +65,9 @@ class CheckForm(ChipForm, GraderForm):
     def shows_list(self) -> bool:
         return bool(self.value("view", "") == LISTED)
 
-    def offer_topics(self, topics: Iterable[Topic]) -> None:
-        self.topic_choices = tuple(
-            (str(topic.pk), f"{topic.query_id}: {topic.text}"[:80]) for topic in topics
-        )
+    def offer_topics(self, collection_id: int) -> None:
+        topics = _topics(collection_id)
+        self.topic_choices = tuple((str(pk), f"{query_id}: {text}"[:80]) for pk, query_id, text in topics)
         offer_choices(self, "topic", [("", "first unchecked"), *self.topic_choices])
 
     def query(self) -> CheckQuery:
@@ -83,6 +83,11 @@ class CheckForm(ChipForm, GraderForm):
             covers=self.value("covers", 0),
             at=(at[0], at[1], at[2]) if at else None,
         )
+
+
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic, tuple[int, str, str]]:
+    return Topic.objects.filter(collection=collection).values_list("pk", "query_id", "text")
 
 
 class Acceptance(NamedTuple):

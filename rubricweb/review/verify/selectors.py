@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
-from django.db.models.functions import Substr
 
-from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks import secrecy, selectors
-from rubricweb.banks.models import Bank, Item, ItemQuerySet
+from rubricweb.banks.models import Bank, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
+from rubricweb.grades.human_ratings import Cell, latest_by_cell
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
-from rubricweb.review.selectors.cell import is_acceptable
+from rubricweb.grades.verification import latest_verdicts
+from rubricweb.review.selectors.graded import GradedCell, graded_cells, is_acceptable
 from rubricweb.review.selectors.window import answer_state
 from rubricweb.review.verify import BankCells, TopicCells, bank_cells
-from rubricweb.review.verify.suspicion import FAR, NEAR, suspicions
+from rubricweb.review.verify.suspicion import FAR, NEAR, AnswerSuspicions, Suspicions, suspicions
 
 AHEAD = 8
 PAGE_ROWS = 50
@@ -60,10 +63,7 @@ class CellToVerify:
 
     topic_id: int
     query_id: str
-    doc_id: str
-    excerpt: str
-    """How the passage begins."""
-    passage_pk: int
+    passage: Passage
     item: Item
     rating: int
     reasons: tuple[str, ...]
@@ -71,14 +71,30 @@ class CellToVerify:
 
     @property
     def at(self) -> str:
-        return f"{self.topic_id}-{self.passage_pk}-{self.item.pk}"
+        return f"{self.topic_id}-{self.passage.pk}-{self.item.pk}"
+
+    @property
+    def excerpt(self) -> str:
+        """Return how the passage begins."""
+        return self.passage.text[:EXCERPT]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A cell in full."""
+
+    now: CellToVerify
+    cell: GradedCell
+    seen: int
+    """The number of the reader's latest event for it; 0 without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
     """An item of the topic, and how many of its cells are checked."""
 
-    item: Item
+    pk: int
+    text: str
     name: str
     rated: int
     checked: int
@@ -86,33 +102,57 @@ class ItemLine:
 
 Place = tuple[TopicCells, int, int, bool]
 """Topic, row, column, and whether it comes from the random order."""
+Suspicious = Callable[[TopicCells], Suspicions | AnswerSuspicions]
 
 
 def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list[CellToVerify]:
     """Return the next cell and some after it; the first is the one in the address, unless it is hidden."""
-    named = _named(bank, cells, query) if query.at else iter(())
-    places = list(islice(_unique(named, _next(bank, rater, cells, query)), AHEAD + 1))
-    items = items_at(bank, places)
     pool = collection_pool(bank.collection)
-    passages = Passage.objects.filter(pk__in={topic.pool.passage_pks[row] for topic, row, *_ in places})
-    excerpts = dict(passages.values_list("pk", Substr("text", 1, EXCERPT)))
-    reasons = {}
-    for topic in {place[0] for place in places}:
-        topic_pool = pool.only(topic.pool.topic_id)
-        reasons[topic] = suspicions(rater, topic_pool, topic.columns, min_grade=query.min_grade)
+
+    @cache
+    def suspicious(topic: TopicCells) -> Suspicions | AnswerSuspicions:
+        return suspicions(rater, pool, topic, min_grade=query.min_grade)
+
+    named = _named(bank, cells, query) if query.at else iter(())
+    places = list(islice(_unique(named, _next(bank, cells, query, suspicious)), AHEAD + 1))
+    if not places:
+        return []
+    items = items_at(bank, places)
+    pks = {topic.pool.passage_pks[row] for topic, row, *_ in places}
+    passages = {passage.pk: passage for passage in _passages(tuple(pks))}
     return [
         CellToVerify(
             topic.pool.topic_id,
             topic.pool.query_id,
-            topic.pool.doc_ids[row],
-            excerpts[topic.pool.passage_pks[row]],
-            topic.pool.passage_pks[row],
+            passages[topic.pool.passage_pks[row]],
             items[topic.pool.topic_id, topic.columns[column].kind, topic.columns[column].uid],
             int(topic.graded[row, column]),
-            tuple(reasons[topic].reasons(row, column)),
+            tuple(suspicious(topic).reasons(row, column)),
             is_random,
         )
         for topic, row, column, is_random in places
+    ]
+
+
+@compiled_once
+def _passages(pks: tuple[int, ...]) -> QuerySet[Passage]:
+    return Passage.objects.filter(pk__in=pks)
+
+
+def cards(candidates: Sequence[CellToVerify], rater: Rater, reader: User) -> list[Card]:
+    """Return these cells in full, in a fixed number of queries."""
+    if not candidates:
+        return []
+    places = [Cell.of(now.item, now.passage) for now in candidates]
+    events: dict[Cell, Any] = {}
+    for config in rater.configs if rater.verifies else ():
+        events |= latest_verdicts(reader, config, places)
+    if not rater.verifies:
+        events |= latest_by_cell(reader, places)
+    graded = graded_cells([(now.item, now.passage) for now in candidates], rater)
+    return [
+        Card(now, cell, events[place].number if place in events else 0)
+        for now, cell, place in zip(candidates, graded, places, strict=True)
     ]
 
 
@@ -122,43 +162,47 @@ def count_unchecked(bank: Bank, person: User) -> int:
     return int(sum(_unchecked(topic, CheckQuery()).sum() for topic in cells.topics))
 
 
-def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
+def lines(bank: Bank, topic: TopicCells) -> list[ItemLine]:
     """Return the items of one topic, in the bank's order."""
-    topic = next((topic for topic in cells.topics if topic.pool.topic_id == topic_id), None)
-    if topic is None:
-        return []
-    column_of = {
-        (item_column.kind, item_column.uid): column for column, item_column in enumerate(topic.columns)
-    }
+    column_of = {(column.kind.value, column.uid): number for number, column in enumerate(topic.columns)}
+    is_rated = topic.graded >= 0
+    rated, checked = is_rated.sum(axis=0).tolist(), (is_rated & topic.checked).sum(axis=0).tolist()
     rows, counts = [], {"question": 0, "nugget": 0}
-    for item in _active(bank, [topic_id]):
-        counts[item.kind] += 1
-        column = column_of[ItemKind(item.kind), item.revision.uid]
-        rated = topic.graded[:, column] >= 0
-        checked = int((rated & topic.checked[:, column]).sum())
-        rows.append(ItemLine(item, f"{item.kind} {counts[item.kind]}", int(rated.sum()), checked))
+    for pk, kind, uid, text in _items_of(bank.pk, topic.pool.topic_id):
+        column = column_of.get((kind, uid))  # only those with text that the reader may see
+        if column is not None:
+            counts[kind] += 1
+            rows.append(ItemLine(pk, text, f"{kind} {counts[kind]}", rated[column], checked[column]))
     return rows
 
 
-def _active(bank: Bank, topic_ids: list[int]) -> ItemQuerySet:
-    """Return the active items with text: only those can be checked."""
-    active = bank.items.active().filter(topic__in=topic_ids).exclude(revision__text="")
-    active = active.select_related("revision", "topic")
-    return active.order_by("topic_id", "position", "pk")
+@compiled_once
+def _items_of(bank: int, topic: int) -> QuerySet[Item, tuple[int, str, str, str]]:
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank=bank, topic=topic)
+    return items.order_by("position", "pk").values_list("pk", "kind", "revision__uid", "revision__text")
 
 
 def items_at(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item]:
     """Return the items of these cells by topic, kind and id of the wording."""
-    topics = list({topic.pool.topic_id for topic, *_ in places})
+    revisions = {topic.columns[column].revision_pk for topic, _, column, _ in places}
     items: dict[tuple[int, str, str], Item] = {}
-    for item in _active(bank, topics):
+    for item in _items_with(bank.pk, tuple(revisions)):
+        item.bank = bank
         items.setdefault((item.topic_id, item.kind, item.revision.uid), item)
     return items
 
 
+@compiled_once
+def _items_with(bank: int, revisions: tuple[int, ...]) -> QuerySet[Item]:
+    """Return the bank's active items with these wordings, which the reader may see."""
+    items: QuerySet[Item] = Item.including_secret.active().filter(bank=bank, revision__in=revisions)
+    return items.select_related("revision", "topic").order_by("topic_id", "position", "pk")
+
+
 def _named(bank: Bank, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
     topic_id, passage, item_id = query.at or (0, 0, 0)
-    item = _active(bank, [topic_id]).filter(pk=item_id).first()
+    items = bank.items.active().filter(topic=topic_id, pk=item_id).exclude(revision__text="")
+    item = items.select_related("revision").first()
     for topic in cells.topics:
         if item is not None and topic.pool.topic_id == topic_id and passage in topic.pool.passage_pks:
             uids = [(column.kind, column.uid) for column in topic.columns]
@@ -177,12 +221,12 @@ def _unique(*sources: Iterator[Place]) -> Iterator[Place]:
                 yield place
 
 
-def _next(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
+def _next(bank: Bank, cells: BankCells, query: CheckQuery, suspicious: Suspicious) -> Iterator[Place]:
     if query.order == WORST:
-        return _worst(bank, rater, cells, query)
+        return _worst(bank, cells, query, suspicious)
     if query.order == RANDOM:
         return _random(cells, query)
-    return _mixed(cells.checked, _worst(bank, rater, cells, query), _random(cells, query))
+    return _mixed(cells.checked, _worst(bank, cells, query, suspicious), _random(cells, query))
 
 
 def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Iterator[Place]:
@@ -225,7 +269,7 @@ def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
         yield cells.topics[number], row, column, True
 
 
-def _worst(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
+def _worst(bank: Bank, cells: BankCells, query: CheckQuery, suspicious: Suspicious) -> Iterator[Place]:
     """Yield cells of one topic: most suspicious first, then the highest ratings, then the pool's order."""
     topic = topic_of(cells, query)
     if topic is None:
@@ -235,10 +279,8 @@ def _worst(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Ite
         item = bank.items.active().filter(pk=query.item).select_related("revision").first()
         uids = [(column.kind, column.uid) for column in topic.columns]
         unchecked &= np.array([item is not None and uid == (item.kind, item.revision.uid) for uid in uids])
-    pool = collection_pool(bank.collection).only(topic.pool.topic_id)
-    suspicious = suspicions(rater, pool, topic.columns, min_grade=query.min_grade)
     rows, columns = np.nonzero(unchecked)
-    keys = suspicious.scores[rows, columns] * 10 + topic.graded[rows, columns] / 10
+    keys = suspicious(topic).scores[rows, columns] * 10 + topic.graded[rows, columns] / 10
     for at in np.argsort(-keys, kind="stable").tolist():
         yield topic, int(rows[at]), int(columns[at]), False
 

@@ -5,16 +5,17 @@ The answer contradicts them, the grader was unsure, or others disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.parsing.words import is_unanswerable
 from grading.types import MAX_RATING, MISSING, GradeMatrix, ItemKind, Outcome, Purpose, Ratings
-from rubricweb.banks.selectors import keys_of
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades import configs
@@ -22,9 +23,9 @@ from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.selectors import ON_ITEMS
-from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
-from rubricweb.review import verify
-from rubricweb.review.selectors import LOW_CONFIDENCE, Layers, all_layers
+from rubricweb.grades.topic_ratings import ratings_of
+from rubricweb.review.selectors import LOW_CONFIDENCE, confidences_of
+from rubricweb.review.verify import TopicCells
 
 IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
@@ -134,74 +135,60 @@ class AnswerSuspicions:
 
 
 def suspicions(
-    rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn], *, min_grade: int | None
+    rater: Rater, pool: CollectionPool, cells: TopicCells, *, min_grade: int | None
 ) -> Suspicions | AnswerSuspicions:
-    """Return the suspicions on the cells of the one topic in `pool`."""
-    return (
-        _of_answers(rater, pool, columns) if rater.verifies else _of_ratings(rater, pool, columns, min_grade)
-    )
-
-
-def _of_answers(rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn]) -> AnswerSuspicions:
-    (topic,) = pool.topics
-    passages = len(topic.doc_ids)
-    graded = {kind: topic_grades(config, pool, topic.topic_id) for kind, config in rater.by_kind.items()}
-    keys = keys_of(column.revision_pk for column in columns)
-    accepted = tuple((column.uid, keys.get(column.revision_pk, ())) for column in columns)
-    codes = {kind: _codes_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
-    others = {}
-    for config in _other_graders(rater, topic.topic_id, ON_ITEMS):
-        ratings, least = _ratings(config, pool, columns), configs.default_min_grade(config)
-        others[config] = np.where(ratings < 0, MISSING, ratings >= least).astype(np.int8)
-    return AnswerSuspicions(
-        graded=ratings_of(graded, columns, passages),
-        closeness=verify.closeness_of(rater, graded, accepted, columns),
-        answers=ratings_of(codes, columns, passages),
-        others=others,
-    )
-
-
-def _of_ratings(
-    rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn], min_grade: int | None
-) -> Suspicions:
-    (topic,) = pool.topics
-    passages = len(topic.doc_ids)
-    by_config = {config: topic_grades(config, pool, topic.topic_id) for config in rater.configs}
-    graded = {kind: by_config[config] for kind, config in rater.by_kind.items()}
-    layered = all_layers(rater, pool, graded)
-    others = _other_graders(rater, topic.topic_id, (Purpose.RATE,))
+    """Return the suspicions on the cells of one topic of the pool."""
+    graders = _graders_of(cells.pool.topic_id)
+    others = [config for config in graders if config not in rater.configs]
+    graded = ratings_of(cells.rated, cells.columns, len(cells.pool.doc_ids))
+    if rater.verifies:
+        covers = {}
+        for config in others:
+            if config.purpose in ON_ITEMS:
+                ratings, least = _ratings(config, pool, cells), configs.default_min_grade(config)
+                covers[config] = np.where(ratings < 0, MISSING, ratings >= least).astype(np.int8)
+        return AnswerSuspicions(graded, cells.closeness, _own_answers(rater, cells), covers)
+    confidences = {
+        kind: TopicGrades(cells.pool, confidences_of(config, cells.rated[kind]))
+        for kind, config in rater.by_kind.items()
+    }
     return Suspicions(
-        graded=ratings_of(graded, columns, passages),
-        answers=_answers(rater, pool, layered, columns),
-        confidences=ratings_of(layered.confidences, columns, passages),
-        others={config: _ratings(config, pool, columns) for config in others},
-        min_grades=rater.min_grades_of((column.kind for column in columns), min_grade),
+        graded=graded,
+        answers=_answers(rater, graders, pool, cells),
+        confidences=ratings_of(confidences, cells.columns, len(cells.pool.doc_ids)),
+        others={config: _ratings(config, pool, cells) for config in others if config.purpose == Purpose.RATE},
+        min_grades=rater.min_grades_of((column.kind for column in cells.columns), min_grade),
     )
 
 
-def _ratings(config: GraderConfig, pool: CollectionPool, columns: Sequence[ItemColumn]) -> Ratings:
-    (topic,) = pool.topics
-    grades = dict.fromkeys(configs.kinds_of(config), topic_grades(config, pool, topic.topic_id))
-    return ratings_of(grades, columns, len(topic.doc_ids))
+@compiled_once
+def _graders_of(topic: int) -> QuerySet[GraderConfig]:
+    """Return the graders with grades in the topic."""
+    return GraderConfig.objects.filter(stamps__topic=topic, stamps__grades__gt=0)
 
 
-def _other_graders(rater: Rater, topic_id: int, purposes: Iterable[Purpose]) -> list[GraderConfig]:
-    graded = GraderConfig.objects.filter(stamps__topic=topic_id, stamps__grades__gt=0)
-    return [config for config in graded.filter(purpose__in=list(purposes)) if config not in rater.configs]
+def _ratings(config: GraderConfig, pool: CollectionPool, cells: TopicCells) -> Ratings:
+    grades = topic_grades(config, pool, cells.pool.topic_id)
+    return ratings_of(dict.fromkeys(configs.kinds_of(config), grades), cells.columns, len(cells.pool.doc_ids))
 
 
-def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Sequence[ItemColumn]) -> Ratings:
+def _own_answers(rater: Rater, cells: TopicCells) -> Ratings:
+    """Return the codes of the answers that came with the grades."""
+    own = {kind: _codes_of(config, cells.rated[kind]) for kind, config in rater.by_kind.items()}
+    return ratings_of(own, cells.columns, len(cells.pool.doc_ids))
+
+
+def _answers(
+    rater: Rater, graders: Iterable[GraderConfig], pool: CollectionPool, cells: TopicCells
+) -> Ratings:
     """Return the codes of the ratings' own answers, else of those that the same model extracted."""
-    (topic,) = pool.topics
-    passages = len(topic.doc_ids)
-    own = {kind: _codes_of(config, layered.graded[kind]) for kind, config in rater.by_kind.items()}
     extracted: dict[ItemKind, TopicGrades] = {}
     models = {config.llm for config in rater.configs}
-    extracting = GraderConfig.objects.filter(stamps__topic=topic.topic_id, stamps__grades__gt=0)
-    for config in extracting.filter(purpose=Purpose.EXTRACT, llm__in=models):
-        codes = _codes_of(config, topic_grades(config, pool, topic.topic_id))
-        extracted |= {kind: codes for kind in configs.kinds_of(config) if kind not in extracted}
-    first, second = ratings_of(own, columns, passages), ratings_of(extracted, columns, passages)
+    for config in graders:
+        if config.purpose == Purpose.EXTRACT and config.llm in models:
+            codes = _codes_of(config, topic_grades(config, pool, cells.pool.topic_id))
+            extracted |= {kind: codes for kind in configs.kinds_of(config) if kind not in extracted}
+    first, second = _own_answers(rater, cells), ratings_of(extracted, cells.columns, len(cells.pool.doc_ids))
     return np.asarray(np.where(first == MISSING, second, first), dtype=np.int8)
 
 

@@ -29,10 +29,10 @@ from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.selectors import banks
 from rubricweb.review import access
 from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, displayed_rating
-from rubricweb.review.selectors.cell import CellView, cell_view
+from rubricweb.review.selectors.graded import GradedCell, graded_cells
 from rubricweb.review.verify import BankCells, RatedAnew, bank_cells, estimates, selectors as checks
 from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoVerdictForm, VerdictForm
-from rubricweb.review.verify.selectors import CellToVerify, CheckQuery, answer_rows
+from rubricweb.review.verify.selectors import CheckQuery, answer_rows
 
 PAGE = "review/verify/verify.html"
 CARD, LIST = "review/verify/_check.html", "review/verify/_list.html"
@@ -154,7 +154,7 @@ def check_page(
 ) -> HttpResponse:
     """Render the page, or after a change its card; redirect a plain browser to the queue."""
     form = CheckForm(request.GET)
-    form.offer_topics(bank.collection.topics.all())
+    form.offer_topics(bank.collection_id)
     if saving is not None and not request.htmx:
         return _redirect(request, bank, saving, at)
     rater = form.offer(raters(bank))
@@ -168,10 +168,8 @@ def check_page(
         context |= {"cells": cells, "hidden": cells.hidden, "estimates": estimates(cells, rater.highest)}
     else:
         candidates = checks.queue(bank, rater, cells, query)
-        first_few = candidates[: HELD + 1]
-        first, *held = [_candidate(request, bank, rater, each) for each in first_few] or [{"now": None}]
-        card = first | {"ahead": candidates[1:], "held": held}
-        context |= card
+        cards = checks.cards(candidates[: HELD + 1], rater, request.user)
+        context |= {"card": next(iter(cards), None), "held": cards[1:], "ahead": candidates[1:]}
         context |= _progress(bank, rater, cells, query) | {"shown": CARD}
     context["kept"] = _without_cell(request)
     response = page_or_part(request, PAGE, context, part="check")
@@ -182,7 +180,7 @@ def check_page(
 def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> dict[str, object]:
     """Return how far the bank and the chosen topic are checked, and what that says of the grader."""
     topic = checks.topic_of(cells, query)
-    lines = checks.lines(bank, cells, topic.pool.topic_id) if topic else []
+    lines = checks.lines(bank, topic) if topic else []
     return {
         "lines": lines,
         "here": topic,
@@ -190,16 +188,6 @@ def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> 
         "cells": cells,
         "worded": worded_siblings(bank) if cells.wordless else [],
         "hidden": cells.hidden,
-    }
-
-
-def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: CellToVerify) -> dict[str, object]:
-    now.item.bank = bank
-    passage = bank.collection.passages.get(pk=now.passage_pk)
-    return {
-        "now": now,
-        "cell": cell_view(now.item, passage, rater),
-        "ratings": cell_ratings(now.item, passage, request.user, rater),
     }
 
 
@@ -251,7 +239,7 @@ def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     if visibility.hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders:
         raise Http404("The answer is hidden.")
     rater = CheckForm(request.GET).offer(raters(bank))
-    cell = cell_view(item, passage, rater)
+    (cell,) = graded_cells([(item, passage)], rater)
     text = " ".join(cell.answer.split())
     if text != " ".join(acceptance.answer.split()):
         return _refused(request, bank, acceptance, "The grader has another answer now: read it first.")
@@ -298,7 +286,7 @@ def _acceptance(request: HtmxRequest) -> Acceptance:
     return form.acceptance
 
 
-def _confirm_answer(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVerdict | None:
+def _confirm_answer(cell: GradedCell, rater: Rater, request: HtmxRequest) -> AnswerVerdict | None:
     """Save that the answer is right, where a grader has a verdict that this person may check."""
     grade, may_verify = cell.grade, roles.holds(request.user, cell.item.bank.collection, roles.TO_VERIFY)
     if not (rater.verifies and may_verify and grade and grade.rating is not None):

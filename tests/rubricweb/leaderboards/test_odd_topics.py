@@ -171,10 +171,16 @@ def test_boards_of_items_say_nothing_of_trec_eval(close):
     assert "trec_eval" not in board_of(close, "rubric_cover")
 
 
+def test_names_of_topics_are_escaped_in_the_strip(made, viewer, client_of):
+    made.collection.topics.filter(query_id="t1").update(text='<q> & "so on"')
+    page = client_of(viewer).get(reverse("leaderboards:board", args=["autumn"]))
+    assert 'data-tip="stray · t1 &lt;q&gt; &amp; &quot;so on&quot; · 0.00"' in page.text
+
+
 def test_strip_of_many_topics_has_a_mark_for_several(made, viewer, client_of, monkeypatch):
     for module in (cells, board_page):
         monkeypatch.setattr(module, "MOST_TOPICS", 1)
     page = client_of(viewer).get(reverse("leaderboards:board", args=["autumn"]))
     stray = next(line for line in page.context["lines"] if line.row.run_tag == "stray")
-    assert [(cell.label, cell.shade) for cell in stray.topics] == [("topics 1 to 2 · 0.50", 3)]
+    assert stray.topics == '<i data-grade="3" data-tip="stray · topics 1 to 2 · 0.50"></i>'
     assert "2 topics, easiest first (2 a mark)" in " ".join(page.text.split())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from django.utils.html import strip_tags
+from django.utils.safestring import SafeString
 
 from rubricweb.leaderboards.board import BoardRow
 from rubricweb.leaderboards.board.columns import BoardCell
-from rubricweb.leaderboards.board_page import BoardLine, TopicCell
-from rubricweb.leaderboards.tags import board_rows
+from rubricweb.leaderboards.board_page import BoardLine
+from rubricweb.leaderboards.tags import board_rows, topic_marks
 
 
 def line(**of_row: object) -> BoardLine:
     values: dict[str, object] = {"rank": 1, "is_tied": False, "score": 0.5, "stderr": None, "judged": 1.0}
     values |= {"run_id": 7, "run_tag": "<b>&'\"", "n_topics": 2, "n_answered": 2} | of_row
+    row = BoardRow(**values, by_topic=(None,))  # type: ignore[arg-type]
     return BoardLine(
-        row=BoardRow(**values),  # type: ignore[arg-type]
+        row=row,
         origin="RAG · <i>",
         dot=None,
         change=None,
@@ -22,7 +24,7 @@ def line(**of_row: object) -> BoardLine:
         band="",
         band_rows=0,
         numbers=(BoardCell("0.500", "<n>", '"t"'),),
-        topics=(TopicCell(None, "<q> · not counted"),),
+        topics=topic_marks(row, [(SafeString("&lt;q&gt;"), slice(0, 1))], 1.0),
     )
 
 
@@ -32,6 +34,7 @@ def test_what_teams_and_files_name_is_escaped() -> None:
         assert raw not in html
     assert 'href="/c/compare/?measure=&lt;m&gt;&amp;x=1&amp;a=7"' in html
     assert 'title="&quot;t&quot;"' in html
+    assert 'data-tip="&lt;b&gt;&amp;&#x27;&quot; · &lt;q&gt; · not counted"' in html
 
 
 def test_a_ticked_run_keeps_its_tick() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
@@ -26,21 +28,23 @@ def address(autumn, **query):
 
 
 def fields(context, **changes):
-    now, cell = context["now"], context["cell"]
+    card = context["card"]
+    now, cell = card.now, card.cell
     return {
         "topic": now.topic_id,
-        "passage": now.passage_pk,
+        "passage": now.passage.pk,
         "item": now.item.pk,
         "revision": cell.item.revision_id,
         "shown_rating": now.rating,
-        "seen": context["ratings"].seen,
+        "seen": card.seen,
     } | changes
 
 
 def names(context):
-    candidates = [context["now"], *context["ahead"]]
+    candidates = [context["card"].now, *context["ahead"]]
     return [
-        (candidate.doc_id, candidate.item.revision.text[:5], candidate.rating) for candidate in candidates
+        (candidate.passage.doc_id, candidate.item.revision.text[:5], candidate.rating)
+        for candidate in candidates
     ]
 
 
@@ -61,7 +65,7 @@ def test_worst_first_with_reasons(autumn, assessor, client_of, worst):
     save_grades(autumn.config, [row])
     context = client_of(assessor).get(address(autumn, order="worst", grader=autumn.config.pk)).context
     assert names(context)[:3] == [("d1", "Which", 5), ("d3", "Which", 4), ("d4", "Chlor", 2)]
-    assert context["now"].reasons == (
+    assert context["card"].now.reasons == (
         "rated 5, but the extracted answer says that there is none",
         "the grader's confidence is 30 %",
     )
@@ -72,7 +76,7 @@ def test_worst_first_with_reasons(autumn, assessor, client_of, worst):
 def test_passages_that_cover_at_least_so_many_items_are_checked(autumn, assessor, client_of):
     context = client_of(assessor).get(address(autumn, order="worst", covers=1)).context
     assert {doc_id for doc_id, *_ in names(context)} == {"d1", "d3"}
-    assert client_of(assessor).get(address(autumn, order="worst", covers=2)).context["now"] is None
+    assert client_of(assessor).get(address(autumn, order="worst", covers=2)).context["card"] is None
 
 
 def test_the_passage_comes_before_the_verdict(autumn, assessor, client_of, worst):
@@ -92,11 +96,11 @@ def test_an_answer_off_the_passage_is_suspicious(autumn, assessor, client_of, wo
     Grade.objects.filter(rating=4).update(answer="ripe APPLES  turn")
     Grade.objects.filter(rating=5).update(answer="cinnamon")
     context = client_of(assessor).get(worst).context
-    assert context["now"].reasons == ("rated 5, but the extracted answer is not in the passage",)
+    assert context["card"].now.reasons == ("rated 5, but the extracted answer is not in the passage",)
     assert [
         candidate.reasons
         for candidate in context["ahead"]
-        if candidate.doc_id == "d3" and candidate.rating == 4
+        if candidate.passage.doc_id == "d3" and candidate.rating == 4
     ] == [()]
 
 
@@ -153,7 +157,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of, worst):
     refused = client.post(worst, sent, headers=HTMX)
     assert refused.status_code == 409
     assert "In another window you said 1" in markup(refused)
-    assert refused.context["now"].doc_id == "d1"
+    assert refused.context["card"].now.passage.doc_id == "d1"
     assert client.post(worst, sent | {"seen": 1, "shown_rating": 3}, headers=HTMX).status_code == 409
     assert client.post(worst, sent | {"seen": 1, "revision": 10**6}, headers=HTMX).status_code == 409
     assert client.post(worst, {**sent, "verdict": ""}, headers=HTMX).status_code == 422
@@ -188,7 +192,7 @@ def test_every_fourth_is_random(autumn, assessor, client_of):
     kinds = []
     for _ in range(6):
         context = client.get(at).context
-        kinds.append(context["now"].is_random)
+        kinds.append(context["card"].now.is_random)
         client.post(at, fields(context, verdict="right"), headers=HTMX)
     assert kinds == [True, False, False, False, True, False]
 
@@ -286,3 +290,16 @@ def test_wrong_without_a_rating_is_on_the_other_side():
 def test_estimates_stand_on_verify(autumn, viewer, client_of):
     html = markup(client_of(viewer).get(f"{address(autumn)}estimates/", follow=True))
     assert "No random sample yet" in html
+
+
+def test_more_pairs_take_no_more_queries(autumn, assessor, client_of):
+    """The page holds the first four, and names eight more."""
+    client, counts = client_of(assessor), []
+    for rating in (5, ""):
+        client.get(address(autumn, rating=rating))
+        with CaptureQueriesContext(connection) as queries:
+            context = client.get(address(autumn, rating=rating)).context
+        counts.append((len(context["held"]), len(queries)))
+    (few, of_few), (many, of_many) = counts
+    assert (few, many) == (0, 3)
+    assert of_few == of_many <= 24

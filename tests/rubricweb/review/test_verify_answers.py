@@ -79,15 +79,16 @@ def address(autumn, part="", **query):
 
 
 def verdict_of(context, verdict, **changes):
-    now, cell = context["now"], context["cell"]
+    card = context["card"]
+    now, cell = card.now, card.cell
     return {
         "topic": now.topic_id,
-        "passage": now.passage_pk,
+        "passage": now.passage.pk,
         "item": now.item.pk,
         "revision": cell.item.revision_id,
         "shown_rating": now.rating,
         "answer": cell.answer_digest,
-        "seen": context["ratings"].seen,
+        "seen": card.seen,
         "verdict": verdict,
     } | changes
 
@@ -112,7 +113,7 @@ def keys(autumn):
 
 
 def queued(context):
-    return [(one.doc_id, one.rating) for one in (context["now"], *context["ahead"])]
+    return [(one.passage.doc_id, one.rating) for one in (context["card"].now, *context["ahead"])]
 
 
 def test_grid_shows_verdicts_and_answers(verified, assessor, client_of):
@@ -150,7 +151,7 @@ def test_verify_brings_near_misses_first(verified, assessor, client_of):
     client = client_of(assessor)
     context = client.get(address(verified, order="worst")).context
     assert queued(context) == [("d3", 0), ("d6", 0), ("d1", 1), ("d4", 0)]
-    assert context["now"].reasons == ("judged wrong, but near an accepted answer",)
+    assert context["card"].now.reasons == ("judged wrong, but near an accepted answer",)
     page = markup(client.get(address(verified, order="worst")))
     assert "Is the verdict on the answer right?" in page
     assert page.index('aria-label="Passage"') < page.index('class="verdict"')
@@ -322,10 +323,10 @@ def test_rating_card_shows_the_answer_and_extends_the_key(autumn, owner, client_
     Grade.objects.filter(rating=5).update(answer="the anthocyanin")
     AnswerKey.objects.create(revision=autumn.items[0].revision, text="anthocyanins")
     client, at = client_of(owner), address(autumn, order="worst")
-    assert client.get(at).context["cell"].keys == ("anthocyanins",)
+    assert client.get(at).context["card"].cell.keys == ("anthocyanins",)
     sent = acceptance(autumn, "d1", "the anthocyanin")
     page = client.post(address(autumn, "accept/", order="worst"), sent, headers=HTMX)
-    assert (page.context["now"].doc_id, page.context["cell"].keys) == (
+    assert (page.context["card"].now.passage.doc_id, page.context["card"].cell.keys) == (
         "d1",
         ("anthocyanins", "the anthocyanin"),
     )
@@ -364,7 +365,7 @@ def test_ratings_and_verdicts_are_chosen_by_the_grader(verified, assessor, clien
     assert "Does the rating fit what the passage says?" in markup(by_rating)
     by_verdict = client.get(address(verified, grader=verified.config.pk, order="worst")).context
     assert queued(by_verdict)[0] == ("d3", 0)
-    assert by_verdict["now"].reasons == (
+    assert by_verdict["card"].now.reasons == (
         "judged wrong, but near an accepted answer",
         f"{rater}: covered",
     )
@@ -379,7 +380,7 @@ def test_verdicts_on_cells_to_rate_blind_are_hidden(verified, owner, assessor, c
     choice = CellChoice(verified.bank, topics, kinds, raters(verified.bank)[0])
     open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 1, (assessor.pk,)), by=owner, seed=3)
     client = client_of(assessor)
-    assert client.get(address(verified, order="worst")).context["now"] is None
+    assert client.get(address(verified, order="worst")).context["card"] is None
     assert client.get(address(verified, view="list")).context["listed"].object_list == []
     panel = markup(client.get(verified.cell("d3", 0), headers=HTMX))
     assert "anthocyanin pigments" not in panel

@@ -77,10 +77,13 @@ def test_a_rating_that_is_sent_nonetheless_is_refused(client_of, assessor, item,
 def test_nothing_of_it_is_to_be_verified(client_of, assessor, item, passage):
     address = reverse("review:verify", args=[item.bank.collection.slug, item.bank_id])
     page = client_of(assessor).get(address)
-    assert page.context["now"] is None
+    assert page.context["card"] is None
     assert "1 item has no text yet; a topic developer can add it." in markup(page)
-    named = client_of(assessor).get(address, {"at": f"{item.topic_id}-{passage.pk}-{item.pk}"})
-    assert named.context["now"] is None
+    for named in (
+        {"at": f"{item.topic_id}-{passage.pk}-{item.pk}"},
+        {"topic": item.topic_id, "item": item.pk},
+    ):
+        assert client_of(assessor).get(address, named).context["card"] is None
 
 
 def test_a_bank_that_can_be_verified_is_one_click_away(client_of, assessor, item):

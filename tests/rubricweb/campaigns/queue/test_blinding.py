@@ -217,11 +217,11 @@ class TestScreens:
         for query in ({"order": "random"}, {"order": "worst"}, {"at": hidden}):
             query |= {"topic": cell.topic_id, "item": cell.item_id}
             context, left_out = self.told(client_of(assessor), address, **query)
-            assert hidden not in [one.at for one in (context["now"], *context["ahead"])]
+            assert hidden not in [one.at for one in (context["card"].now, *context["ahead"])]
             assert left_out == "1 pair"
             assert context["estimates"].cells == 11
         context, left_out = self.told(client_of(developer), address, at=hidden)
-        assert (context["now"].at, left_out) == (hidden, None)
+        assert (context["card"].now.at, left_out) == (hidden, None)
         rate(cell, rating=3, by=assessor, seen=0, uid=uuid4())
         assert self.told(client_of(assessor), address)[1] is None
 
