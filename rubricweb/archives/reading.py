@@ -297,13 +297,14 @@ def checker(column: Field[Any, Any], *, is_own: bool = False) -> Callable[[Any],
             return
         if types and type(value) not in types:
             raise ValueError(f"{column.name} is a {type(value).__name__}")
-        if allowed is not None and value not in allowed and not (value == "" and column.blank):
+        is_blank = value == "" and column.blank
+        if allowed is not None and value not in allowed and not is_blank:
             raise ValueError(f"{column.name} is {value!r}, none of {', '.join(map(str, allowed))}")
         if has_shape:
             shapes.check(label, value)
         if has_ids and any(LINE_END.search(text) for text in (value if isinstance(value, list) else [value])):
             raise ValueError(f"{column.name} has a line end or a tab")
-        for validator in validators:
+        for validator in () if is_blank else validators:
             validator(column.to_python(value))
 
     return check

@@ -26,6 +26,7 @@ from rubricweb.banks.convert import KEPT
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.undo import kinds
+from rubricweb.leaderboards.board.columns import COLUMNS, Place, at
 from rubricweb.submissions import files
 from rubricweb.systems import models
 
@@ -68,21 +69,19 @@ class FrozenOther(Exact):
     stderr: Number | None
 
 
-class FrozenRow(Exact):
-    interval: str
-    run_tag: str
-    score: Number | None
-    stderr: Number | None
-    low: Number | None
-    high: Number | None
-    judged: Number | None
-    n_topics: Count
-    others: list[FrozenOther]
-    n_answered: Count | None = None
-    rank: Count | None = None
-    is_behind: bool | None = None
-    by_topic: list[Number | None] = msgspec.field(default_factory=list)
-    """Boards that were frozen before version 3 have neither rank, band nor topics."""
+VALUES: dict[type, Any] = {int: Count, float: Number, bool: bool, str: str}
+NEEDED = {"interval": str, "run_tag": str, "n_topics": Count}
+FrozenRow = msgspec.defstruct(
+    "FrozenRow",
+    [
+        *NEEDED.items(),
+        ("others", list[FrozenOther]),
+        ("by_topic", list[Number | None], msgspec.field(default_factory=list)),
+        *((c.field, VALUES[c.kind] | None, None) for c in at(COLUMNS, Place.FROZEN) if c.field not in NEEDED),
+    ],
+    bases=(Exact,),
+)
+"""The columns that documents of some versions lack may be absent."""
 
 
 class FrozenHead(Exact):
@@ -96,13 +95,13 @@ class FrozenStatement(Exact):
 
 
 class FrozenBoard(Exact):
-    """What `leaderboards.public.documents` writes."""
+    """What `document_of` of `leaderboards.actions` writes."""
 
     version: int
     measure: str
     judged_at: Number | None
     heads: list[FrozenHead]
-    rows: list[FrozenRow]
+    rows: list[FrozenRow]  # type: ignore[valid-type]  # it is made from the columns
     statements: list[FrozenStatement]
     headline: str = ""
     """Boards that were frozen before version 2 have none."""

@@ -327,7 +327,6 @@ LISTING = Listing(
     does=lambda question: Truncator(question.text).chars(LONGEST),
     address=_address,
     opens="Battle",
-    rate=lambda _: None,
     is_for_its_starter=True,
     shows_calls=lambda question: (battle := _battle(question)) is None or not battle.is_blind,
 )

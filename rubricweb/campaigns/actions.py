@@ -14,7 +14,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from grading.types import ItemKind
+from grading.types import USUAL_MIN_GRADE, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
@@ -197,6 +197,7 @@ def assign_cells(bank: Bank, cells: Iterable[human_ratings.Cell], *, to: User, b
         "mode": Campaign.Mode.ASSISTED,
         "order": Campaign.Order.RANDOM,
         "passage_order": Campaign.PassageOrder.CELL,
+        "min_grade": USUAL_MIN_GRADE,
         "random_share": 0,
         "seed": randbelow(SEEDS),
         "population": 0,

@@ -9,7 +9,6 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from grading.types import USUAL_MIN_GRADE
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.human_models import IS_RATING, Draw, HumanGrade
@@ -60,7 +59,7 @@ class Campaign(models.Model):
     name = models.CharField(max_length=120)
     kinds = models.JSONField()
     cells_taken = models.CharField(max_length=20, choices=Cells, default=Cells.ALL)
-    min_grade = models.PositiveSmallIntegerField(default=USUAL_MIN_GRADE)
+    min_grade = models.PositiveSmallIntegerField()
     cutoff = models.PositiveSmallIntegerField(default=20)
     """The rank cutoff of the leaderboard whose expected change orders the cells."""
     mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)

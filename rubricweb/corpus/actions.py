@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 
 from django.db import transaction
@@ -110,20 +110,6 @@ def choose_answers(collection: Collection, fingerprint: str, *, by: User | None)
     return collection
 
 
-@dataclass(frozen=True, slots=True)
-class RunDescription:
-    """The fields of a run that an organizer may change."""
-
-    team: str
-    task: str
-    type: str
-    priority: int | None
-    description: str
-    tags: list[str]
-    llm: str = ""
-    is_closed_book: bool = False
-
-
 class RunConflict(Exception):
     """Somebody else changed the run since the writer saw it; `run` is its present state."""
 
@@ -133,10 +119,9 @@ class RunConflict(Exception):
 
 
 @transaction.atomic
-def describe_run(run: Run, description: RunDescription, *, seen: int, by: User | None) -> Run:
-    """Change the description of `run`, where `seen` is its version; raise RunConflict if it has another."""
-    before = asdict(description_of(run))
-    now = asdict(description)
+def describe_run(run: Run, now: Mapping[str, object], *, seen: int, by: User | None) -> Run:
+    """Change fields of `run`, where `seen` is its version; raise RunConflict if it has another."""
+    before = {name: getattr(run, name) for name in now}
     written = Run.objects.filter(pk=run.pk, version=seen).update(version=F("version") + 1, **now)
     run.refresh_from_db()
     if not written:
@@ -145,10 +130,6 @@ def describe_run(run: Run, description: RunDescription, *, seen: int, by: User |
     audit.record("run described", run, by=by, detail=f"{run.run_tag}: {', '.join(changed) or 'nothing new'}")
     events.publish_on_commit(run.collection.channel, "runs")
     return run
-
-
-def description_of(run: Run) -> RunDescription:
-    return RunDescription(**{field.name: getattr(run, field.name) for field in fields(RunDescription)})
 
 
 def is_empty(run: Run) -> bool:

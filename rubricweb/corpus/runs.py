@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +105,6 @@ class RunForm(forms.Form):
     priority = forms.IntegerField(
         min_value=1, max_value=1_000, required=False, help_text="1 is the team's most important run."
     )
-    description = forms.CharField(max_length=5_000, required=False, widget=forms.Textarea(attrs={"rows": 2}))
     tags = forms.CharField(
         max_length=MOST_TAGS * (TAG_CHARS + 2),
         required=False,
@@ -116,6 +116,7 @@ class RunForm(forms.Form):
         required=False,
         help_text="The model that wrote its answers, if any. A board graded by the same model says so.",
     )
+    description = forms.CharField(max_length=5_000, required=False, widget=forms.Textarea(attrs={"rows": 2}))
     is_closed_book = forms.BooleanField(
         label="Answers without retrieval, from what the model knows",
         required=False,
@@ -131,20 +132,17 @@ class RunForm(forms.Form):
         return tags
 
     @property
-    def described(self) -> actions.RunDescription:
-        """Return what the valid form says."""
-        return actions.RunDescription(
-            **{name: value for name, value in self.cleaned_data.items() if name != "seen"}
-        )
+    def described(self) -> dict[str, Any]:
+        """Return what the valid form says, by field of the run."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "seen"}
 
 
 def run_form(
-    run: Run, posted: QueryDict | None = None, described: actions.RunDescription | None = None
+    run: Run, posted: QueryDict | None = None, described: Mapping[str, Any] | None = None
 ) -> RunForm:
     """Return the form of the run, or of what a writer has `described` over the version that it has now."""
-    source = described or actions.description_of(run)
-    initial = {name: getattr(source, name) for name in actions.RunDescription.__slots__}
-    initial |= {"tags": ", ".join(source.tags), "seen": run.version}
+    initial = described or {name: getattr(run, name) for name in RunForm.base_fields if name != "seen"}
+    initial = {**initial, "tags": ", ".join(initial["tags"]), "seen": run.version}
     return RunForm(posted, initial=initial, auto_id="run-%s")
 
 
@@ -194,9 +192,9 @@ def run_edit(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     try:
         actions.describe_run(run, form.described, seen=form.cleaned_data["seen"], by=request.user)
     except actions.RunConflict as conflict:
-        theirs = actions.description_of(conflict.run)
         mine = run_form(conflict.run, described=form.described)
-        context = _listed(run.collection) | {"edited": conflict.run, "form": mine, "theirs": theirs}
+        forms_of_both = {"form": mine, "theirs": run_form(conflict.run)}
+        context = _listed(run.collection) | {"edited": conflict.run, **forms_of_both}
         return form_response(request, PAGE, context, part="runs", status=409)
     return _changed(request, run, f"{run} saved.", undo="")
 

@@ -41,6 +41,7 @@ MILLION = 1_000_000
 MOST_CALLS = 10_000_000
 MORE_THAN_EXPECTED = 2
 """Factor by which suggested limits exceed the estimate."""
+J = TypeVar("J", bound=Job)
 L = TypeVar("L", bound=LimitedJob)
 C = TypeVar("C", bound=Chunk)
 
@@ -136,9 +137,10 @@ class LimitsForm(forms.Form):
 
 
 @transaction.atomic
-def begin(job: L, chunks: Sequence[Chunk], limits: Limits) -> L:
+def begin(job: J, chunks: Sequence[Chunk], limits: Limits | None = None) -> J:
     """Save a new job and its chunks, numbered as they stand, for workers to take, and tell open pages."""
-    job.most_calls, job.most_dollars = max(1, limits.calls), limits.dollars
+    if limits and isinstance(job, LimitedJob):
+        job.most_calls, job.most_dollars = max(1, limits.calls), limits.dollars
     job.total = sum(chunk.size for chunk in chunks)
     job.save()
     for number, chunk in enumerate(chunks):

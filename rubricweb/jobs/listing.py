@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted, number
-from rubricweb.jobs.models import Job, Task
+from rubricweb.jobs.models import Job, LimitedJob, Task
 from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Listing:
     """One-line description of a job."""
     address: Callable[[Any], str]
     """Address of the job's page; empty where the reader may not open it."""
-    rate: Callable[[Any], float | None]
-    """Units a second of one worker, as known from earlier jobs."""
+    rate: Callable[[Any], float | None] = lambda _: None
+    """Units a second of one worker, as known from earlier jobs; None where these say nothing."""
     expected: Callable[[Any], ExpectedCost] | None = None
     """What a job is expected to take in all; None for jobs whose limits are not changed by organizers."""
     is_for_its_starter: bool = False
@@ -265,7 +265,7 @@ def _line_of_task(listing: TaskListing, task: Any, wait: Wait | None) -> JobLine
 
 def _line_of_job(row: ListedJob) -> JobLine:
     listing, job, progress = row.listing, row.job, row.progress
-    counts = job.calls and listing.shows_calls(job)
+    counts = isinstance(job, LimitedJob) and job.calls and listing.shows_calls(job)
     calls = f"{number(job.calls)} of at most {counted(job.most_calls, 'call')}" if counts else ""
     idle = "pause" if job.is_paused else "resume"
     acts = [] if job.has_ended else [act for act in WORDS if act in listing.acts and act != idle]

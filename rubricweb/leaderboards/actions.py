@@ -95,8 +95,9 @@ def _row(row: BoardRow, columns: Sequence[Column]) -> Document:
 
 def row_of(frozen: Document) -> BoardRow:
     """Return the row that a document holds; what documents of former versions lack is undefined."""
-    stored: Document = {column.field: frozen.get(column.field) for column in at(COLUMNS, Place.FROZEN)}
-    ends = [int(rank) for rank in re.findall(r"[0-9]+", stored.pop("interval"))]
+    fields = {column.field for column in at(COLUMNS, Place.FROZEN)} & BoardRow.__dataclass_fields__.keys()
+    stored: Document = {field: frozen.get(field) for field in fields}
+    ends = [int(rank) for rank in re.findall(r"[0-9]+", frozen["interval"])]
     if stored["n_answered"] is None:
         stored["n_answered"] = stored["n_topics"]
     return BoardRow(

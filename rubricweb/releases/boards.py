@@ -39,6 +39,7 @@ from rubricweb.leaderboards import agreement_tables
 from rubricweb.leaderboards.agreement import agreements, labellers
 from rubricweb.leaderboards.board import Board, BoardError, BoardSpec, files, lookup, provenance
 from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards.board.document import board_document
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, heat_map
 from rubricweb.releases.parts import Contents, ReleaseFile, ReleasePart, text_file
@@ -228,7 +229,7 @@ def _without_key(text: str, config: GraderConfig) -> str:
 
 
 def _board_json(leaderboard: Board) -> list[str]:
-    document = files.document(leaderboard)
+    document = board_document(leaderboard)
     for name in CLOCK:
         document.pop(name)
     document["grader"] = _grader(leaderboard.spec.config)

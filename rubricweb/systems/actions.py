@@ -297,6 +297,5 @@ LISTING = Listing(
     does=lambda job: job.system.method,
     address=lambda job: reverse("systems:made", args=[job.collection.slug, job.run_id]),
     opens="Run",
-    rate=lambda _: None,
     expected=lambda job: price(job.collection, job.system, job.total).of_model,
 )

@@ -25,8 +25,9 @@ from rubricweb.api.models import Token
 from rubricweb.api.resources import AnyMedia, ListResource, Resource, made, require_valid
 from rubricweb.exports import boards
 from rubricweb.exports.workbench import graded_response
-from rubricweb.leaderboards.board import BoardSpec, certainty, files, selectors
+from rubricweb.leaderboards.board import BoardSpec, certainty, selectors
 from rubricweb.leaderboards.board.columns import COLUMNS, Place, at
+from rubricweb.leaderboards.board.document import board_document
 from rubricweb.leaderboards.comparison import UnknownRun, compare, document, page
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.releases import access, actions, share
@@ -182,7 +183,7 @@ class Leaderboard(Resource):
         """Get the leaderboard."""
         collection = self.collection()
         spec = spec_of(BoardForm(request.query_params, collection=collection))
-        return Response(files.document(selectors.board(spec)))
+        return Response(board_document(selectors.board(spec)))
 
 
 class ComparisonOfRuns(Resource):

@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                         max_length=20,
                     ),
                 ),
-                ("min_grade", models.PositiveSmallIntegerField(default=4)),
+                ("min_grade", models.PositiveSmallIntegerField()),
                 ("cutoff", models.PositiveSmallIntegerField(default=20)),
                 (
                     "mode",

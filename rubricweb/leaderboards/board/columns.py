@@ -13,7 +13,7 @@ from django.template.defaultfilters import floatformat
 from grading.formats import tables
 from grading.formats.tables import TextCell, Value
 from grading.measures import registry
-from rubricweb.core.formatting import counted
+from rubricweb.core.formatting import counted, number
 from rubricweb.core.tags import percent, score as score_text
 from rubricweb.leaderboards.board import Board, BoardRow, RunEstimate, provenance, sentences
 
@@ -40,6 +40,12 @@ class Place(Flag):
 FILES = Place.JSON | Place.TSV
 
 
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    return number(value) if isinstance(value, int) else score_text(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """The head of a column on a page, with the queries of a click on it and of ranking by it."""
@@ -63,7 +69,7 @@ class BoardCell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column whose value is a field of `BoardRow`."""
+    """A column whose value is a field of `BoardRow`; subclasses compute theirs from several."""
 
     name: str
     """In files, in the API, and in addresses that sort by it."""
@@ -73,7 +79,7 @@ class Column:
     """The field of `BoardRow`, if it is not called as the column."""
     label: str = ""
     """On pages and in LaTeX."""
-    show: Callable[[Any], str] = score_text
+    show: Callable[[Any], str] = _text
     """How pages print the value."""
     is_sortable: bool = False
     is_nullable: bool = False

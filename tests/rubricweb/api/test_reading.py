@@ -109,7 +109,7 @@ def test_a_board_is_the_one_of_the_page(graded, owner, script_of):
     document = script_of(owner).get(f"{AT}leaderboard/", asked).json()
     form = BoardForm(QueryDict(urlencode(asked)), collection=graded.collection)
     assert form.is_valid(), form.errors
-    expected = json.loads(json.dumps(files.document(board(form.spec))))
+    expected = json.loads(json.dumps(files.board_document(board(form.spec))))
     assert document["rows"]
     assert {name: value for name, value in document.items() if name != "made"} == {
         name: value for name, value in expected.items() if name != "made"

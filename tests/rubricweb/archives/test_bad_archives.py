@@ -10,12 +10,15 @@ from shutil import copyfile
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
+from django.core.exceptions import ValidationError
+from django.db.models import URLField
 
 from grading.errors import BadFormat
 from grading.graders import GraderSpec
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables
 from rubricweb.archives.layout import VERSION
+from rubricweb.archives.reading import checker
 from rubricweb.archives.restoring import Terms, restore_archive
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.configs import config_for, spec_of
@@ -265,3 +268,12 @@ def test_text_and_numbers_are_such(archive, text):
 
     with pytest.raises(BadFormat, match=r"corpus\.Passage\.jsonl:1"):
         restore_archive(changed(archive, change), TRUSTED)
+
+
+def test_a_text_that_may_be_empty_is_so_whatever_else_it_must_be():
+    column = URLField(name="paper", blank=True)
+    column.model = Topic
+    check = checker(column)
+    check("")
+    with pytest.raises(ValidationError):
+        check("no address")

@@ -17,7 +17,7 @@ from rubricweb.client import (
 )
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GradingJob
-from rubricweb.leaderboards.board.files import document
+from rubricweb.leaderboards.board.document import board_document
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.forms import BoardForm
 from tests.rubricweb.client.conftest import run
@@ -59,7 +59,7 @@ def test_a_board_and_its_labels_are_those_of_the_pages(bank, owner, client_for):
     form = BoardForm(options, collection=bank.collection)
     assert form.is_valid()
     assert [row["run_tag"] for row in read["rows"]] == ["alpha", "beta"]
-    assert read["denominator"] == document(board(form.spec))["denominator"]
+    assert read["denominator"] == board_document(board(form.spec))["denominator"]
     assert labels.count("\n") == 6
 
 

@@ -91,7 +91,7 @@ def test_an_organizer_describes_a_run(owner, run, client_of):
     assert (run.team, run.task, run.type, run.priority) == ("maple", "generation", "manual", 2)
     assert (run.tags, run.version) == (["late", "long answers"], 2)
     entry = AuditEntry.objects.get(verb="run described")
-    assert (entry.by, entry.detail) == (owner, "bm25: team, task, type, priority, description, tags")
+    assert (entry.by, entry.detail) == (owner, "bm25: team, task, type, priority, tags, description")
     page = markup(client_of(owner).get(PAGE))
     assert "BM25 &lt;b&gt;and&lt;/b&gt; a reader." in page
     assert 'priority 2</span> <span class="badge">late</span> <span class="badge">long answers</span>' in page
@@ -121,6 +121,8 @@ def test_a_description_that_nobody_has_seen_is_not_overwritten(owner, run, clien
     response = client.post(change(run, "edit"), DESCRIBED | {"team": "oak"})
     run.refresh_from_db()
     assert (response.status_code, run.team) == (409, "maple")
+    theirs = " ".join(response.content.decode().split())
+    assert "It now has: team <bdi>maple</bdi> · task <bdi>generation</bdi> · type <bdi>manual" in theirs
     assert response.context["form"]["team"].value() == "oak"
     assert response.context["form"]["seen"].value() == 2
     assert client.post(change(run, "edit"), DESCRIBED | {"team": "oak", "seen": "2"}).status_code == 302

@@ -15,6 +15,7 @@ from grading.types import text_md5
 from rubricweb.corpus.models import Response
 from rubricweb.exports.files import ONE_WAY
 from rubricweb.imports.contents import TAKEN
+from rubricweb.leaderboards.board.files import FORMATS as BOARD_FORMATS
 from rubricweb.releases.bundle import PARTS, write_release
 from rubricweb.releases.parts import ReleaseOptions, contents_of
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
@@ -27,13 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 FORMS: dict[str, dict[str, dict[str, str]]] = {
     "exports:qrels": {"": {}},
     "exports:qrels-losses": {"": {}},
-    "exports:leaderboard": {
-        form: {"format": form}
-        for form in (
-            *("tsv", "tex", "json", "ir_measures", "tot", "rag4reports", "trec_eval", "jsonl"),
-            "eval.measures.yml",
-        )
-    },
+    "exports:leaderboard": {form: {"format": form} for form in BOARD_FORMATS},
     "exports:graded": {"": {"rankings": "1"}},
     "exports:passages": {"": {"deduplicated": "1"}},
     "exports:human-grades": {form: {"file": form} for form in ("jsonl", "tsv")},

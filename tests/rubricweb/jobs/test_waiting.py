@@ -20,10 +20,12 @@ from rubricweb.banks import drafting
 from rubricweb.banks.draft_models import DraftRequest
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.grades.actions import start_grading
-from rubricweb.grades.models import GradingJob
+from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.jobs import kinds, probes, queue, worker_state
 from rubricweb.jobs.kinds import Stopping
 from rubricweb.jobs.leases import LeaseLost
+from rubricweb.jobs.limits import begin
+from rubricweb.jobs.listing import Listing, lines_of
 from rubricweb.jobs.models import Chunk, LeasedWork
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.waiting import Wait, WaitingLine
@@ -226,3 +228,16 @@ def test_job_whose_worker_is_gone_says_who_takes_over(collection, owner, client_
     assert "Its worker is gone. Another one takes over in about" in page
     works(lease.work.worker, doing="grading", work=lease.name)
     assert wait_of(job) is None
+
+
+def test_a_job_without_limits_is_listed_and_begun(db):
+    collection = CollectionFactory()
+    gradable(collection)
+    (job,) = start_grading(collection, by=None)
+    listing = Listing(
+        kind="counting", unit="pair", jobs=lambda _: GradingJob.objects.all(), name=str, does=str, address=str
+    )
+    chunks = [JobChunk(size=size, topic=collection.topics.first()) for size in (2, 1)]
+    begun = begin(GradingJob(collection=collection, config=job.config), chunks)
+    lines = lines_of(listing, listing.jobs(collection.pk))
+    assert [(line.total, line.acts) for line in lines if line.pk == begun.pk] == [(3, ("cancel", "pause"))]

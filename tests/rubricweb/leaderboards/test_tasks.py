@@ -24,7 +24,7 @@ OF_COLLECTION = ("collection", "made", "runs", "bank")
 def document(collection: Collection, **address: str) -> dict:
     form = BoardForm({"columns": COLUMNS, **address}, collection=collection)
     assert form.is_valid(), form.errors
-    found = files.document(selectors.board(form.spec))
+    found = files.board_document(selectors.board(form.spec))
     return {name: value for name, value in found.items() if name not in OF_COLLECTION}
 
 

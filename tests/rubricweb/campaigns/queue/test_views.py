@@ -367,6 +367,7 @@ def test_a_stranger_to_the_standing_campaign(bank, client_of, assessor):
         bank=bank,
         name="Assigned",
         kinds=[],
+        min_grade=4,
         seed=1,
         population=0,
         is_standing=True,

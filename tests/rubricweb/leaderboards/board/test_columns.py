@@ -9,6 +9,7 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
+from rubricweb.leaderboards import actions, public
 from rubricweb.leaderboards.board import BoardError, BoardSpec, columns, files, lookup, provenance, selectors
 from rubricweb.leaderboards.board.columns import FILES, Column, Place
 from tests.worked import judge
@@ -180,16 +181,19 @@ def test_the_rag24_set_has_seven_measures_at_20(made):
     assert [c.measure.level for c in found[4:]] == [1, 4, 5]
 
 
+class Unanswered(Column):
+    def value(self, row):
+        return row.n_topics - row.n_answered
+
+
 def test_a_column_of_the_list_stands_on_the_page_and_in_all_files(made, viewer, client_of, monkeypatch):
     places = FILES | Place.TEX | Place.PAGE
-    answered = Column(
-        "topics_answered", places, int, "n_answered", label="Answered", show=str, is_sortable=True
-    )
+    answered = Column("topics_answered", places, int, "n_answered", label="Answered", is_sortable=True)
     monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, answered))
     board = selectors.board(spec_of(made, "P_1"))
 
     values = [row.n_answered for row in board.rows]
-    assert [row["topics_answered"] for row in files.document(board)["rows"]] == values
+    assert [row["topics_answered"] for row in files.board_document(board)["rows"]] == values
     head, *rows = (line.split("\t") for line in files.tsv_lines(board) if not line.startswith("#"))
     assert [row[head.index("topics_answered")] for row in rows] == [str(value) for value in values]
     assert any("& Answered &" in line for line in files.tex_lines(board))
@@ -199,12 +203,26 @@ def test_a_column_of_the_list_stands_on_the_page_and_in_all_files(made, viewer, 
     assert [cell.value for cell in cells] == sorted(map(str, values), reverse=True)
 
 
+def test_a_column_whose_value_follows_from_others_is_frozen_and_published(made, monkeypatch):
+    places = Place.FROZEN | Place.PUBLIC | Place.PUBLIC_FILE
+    listed = (*columns.COLUMNS, Unanswered("n_unanswered", places, int, label="No answer"))
+    for module in (columns, actions, public):
+        monkeypatch.setattr(module, "COLUMNS", listed)
+    board = selectors.board(spec_of(made, ""))
+    document = actions.document_of(board, [])
+
+    assert [row["n_unanswered"] for row in document["rows"]] == [0, 0, 0, 1]
+    lines = [line for line in public.file_lines(document) if not line.startswith("#")]
+    head, *rows = (line.split("\t") for line in lines)
+    assert [row[head.index("n_unanswered")] for row in rows] == ["0", "0", "0", "1"]
+
+
 def test_columns_by_ir_measures_names_are_shown_as_typed_and_files_have_both(made):
     judge(made)
     words = "judgments/P(rel=2) @ 1, judgments/P_1:2, AP(rel=4)"
     spec = spec_of(made, words, lookup.parse_measure("nDCG @ 10", BASE))
     board = selectors.board(spec)
-    document, tsv = files.document(board), files.tsv_lines(board)
+    document, tsv = files.board_document(board), files.tsv_lines(board)
 
     assert [column.token for column in spec.columns] == [
         "judgments/P(rel=2)@1",

@@ -124,7 +124,7 @@ def test_a_board_warns_where_people_find_more_in_long_passages(spec, bank, draw_
     assert warning.startswith("Given the grader's rating, people find more in long passages (p = .0")
     assert warning.endswith("the estimate may be off for runs that rank them.")
     assert warning in dict(files.provenance.statements(board))["estimate"]
-    document = files.document(board)["estimate"]
+    document = files.board_document(board)["estimate"]
     assert document["warnings"] == [warning]
     assert document["checks"]["length"]["is_rising"]
 
@@ -215,7 +215,7 @@ def test_with_few_misses_the_level_is_a_lower_bound(spec, draw_of, rate, agrees,
     board = selectors.board(spec)
     said = dict(files.provenance.statements(board))["estimate"]
     assert f"passages, had they rated every pair; {level} credible interval" in said
-    assert files.document(board)["estimate"]["is_level_at_least"] is agrees
+    assert files.board_document(board)["estimate"]["is_level_at_least"] is agrees
 
 
 def test_a_board_names_the_sample_as_campaigns_do():
@@ -258,7 +258,7 @@ def test_no_estimate_is_made_of_the_workbench_s_denominators(spec, draw_of, rate
 def test_files_say_what_is_estimated_and_how(spec, draw_of, rate):
     rate(draw_of())
     board = selectors.board(spec)
-    found = files.document(board)
+    found = files.board_document(board)
     assert found["estimate"]["level"] == 0.95
     assert (
         "people would rate >= 4 on at least one of the run's first 20 passages"

@@ -128,7 +128,7 @@ def test_estimates_of_a_part_have_intervals_that_hold_the_score_by_people(spec_o
     stated = dict(files.provenance.statements(board))["estimate"]
     assert "95 % t interval of a power-tuned difference estimator (PPI++)" in stated
     assert sentences.ASSUMES_NOTHING in stated
-    assert files.document(board)["estimate"]["design"] == "answers"
+    assert files.board_document(board)["estimate"]["design"] == "answers"
     assert "score_by_people\tscore_by_people_low" in "\n".join(files.tsv_lines(board))
 
 
@@ -146,7 +146,7 @@ def test_a_campaign_under_way_says_when_its_intervals_hold(spec_of, opened, rate
     assert (board.sample.rated, board.sample.drawn) == (110, 120)
     message = "110 of the 120 drawn pairs are rated: the intervals hold once all are"
     assert message in sentences.basis(board.sample)
-    document = files.document(board)["estimate"]
+    document = files.board_document(board)["estimate"]
     assert (document["cells_drawn_and_rated"], document["cells_drawn"]) == (110, 120)
 
 

@@ -137,7 +137,7 @@ def test_runs_that_an_official_board_lacks_get_a_rank_there(made):
     (found,) = board.correlations
 
     assert (found.source, found.placed) == ("NIST", (ApproximateRank("stray", 1, None, None),))
-    assert files.document(board)["correlations"][0]["approximate_ranks"] == [
+    assert files.board_document(board)["correlations"][0]["approximate_ranks"] == [
         {"run_tag": "stray", "rank": 1.0, "low": None, "high": None}
     ]
     assert "# approximate rank of stray on official leaderboard: 1" in files.tsv_lines(board)

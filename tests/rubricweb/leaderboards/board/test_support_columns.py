@@ -91,7 +91,7 @@ def test_unknown_scores_are_refused_with_those_that_are_known(made, name):
 
 
 def test_files_of_a_board_have_the_columns(made):
-    told = files.document(selectors.board(spec_of(made, "support/recall")))
+    told = files.board_document(selectors.board(spec_of(made, "support/recall")))
     assert [(one["token"], one["measure"], one["min_grade"]) for one in told["columns"]] == [
         ("support/recall", "support_recall", None)
     ]

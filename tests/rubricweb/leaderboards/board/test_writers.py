@@ -59,7 +59,7 @@ def test_a_name_with_a_line_separator_stays_in_its_text(made):
     made.bank.name = "autumn\u2028leaves\x85fall"
     text = "\n".join(files.document_lines(board_of(made)))
     assert made.bank.name in text
-    assert json.loads(text) == files.document(board_of(made))
+    assert json.loads(text) == files.board_document(board_of(made))
 
 
 def test_items_count_as_of_the_version(judged_by_a_model):

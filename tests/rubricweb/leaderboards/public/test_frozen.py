@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from django.test import Client
 
+from rubricweb.archives import shapes
 from rubricweb.banks.actions import retire_item, revise_item
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.grades.scoring import MeasureSpec
@@ -63,6 +65,17 @@ def test_it_says_since_when_and_what_of_withdrawn_runs(publish):
     assert "Frozen on" in frozen
     assert "a run that was withdrawn later is still listed" in " ".join(frozen.split())
     assert "Frozen on" not in markup(page(publish("live")))
+
+
+def test_an_archive_may_have_it(publish):
+    check = shapes.JSON["leaderboards.PublicBoard.frozen"]
+    document = publish("frozen", "columns=P_2").frozen
+    check(document)
+
+    row, *others = document["rows"]
+    for wrong in ({"rank": "1"}, {"unknown": 1}, {"run_tag": None}):
+        with pytest.raises(msgspec.ValidationError):
+            check(document | {"rows": [row | wrong, *others]})
 
 
 def test_frozen_names_can_be_made_up(publish):
