@@ -36,6 +36,7 @@ from tests.browser.inspector import Inspector
 from tests.browser.slowness import slowed_down
 from tests.browser.waiting import PAUSE_MS, WAIT_MS
 from tests.five_topics import write_five_topics
+from tests.rubricweb.jobs.workers import WorkerProcess, workers
 from tests.servers import url_of_test_database
 from tests.sessions import session_of
 from tests.states import SqliteState
@@ -124,12 +125,12 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def worker(_environment: dict[str, str], demo: Collection) -> Iterator[subprocess.Popen[bytes]]:
+def worker(
+    _environment: dict[str, str], demo: Collection, redis_server, tmp_path: Path
+) -> Iterator[WorkerProcess]:
     """A living worker, gone before the database is emptied."""
-    process = subprocess.Popen([sys.executable, "manage.py", "worker"], cwd=ROOT, env=_environment)
-    yield process
-    process.terminate()
-    process.wait(timeout=60)
+    with workers(_environment["DATABASE_URL"], redis_server.url, tmp_path) as start:
+        yield start(lease_seconds=5)
 
 
 @pytest.fixture

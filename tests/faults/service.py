@@ -5,25 +5,31 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import preloaded
+
 START_SECONDS = 120
 
 
 class Service:
     """A process that can be killed, and started again as it was."""
 
-    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
-        """`command`: what Python is started with. It is named by its log."""
+    def __init__(
+        self, command: list[str], environment: dict[str, str], log: Path, *, is_anew: bool = False
+    ) -> None:
+        """`command`: what Python is started with; anew, or from where the product is imported. It is named by
+        its log.
+        """
         self.name, self.command, self.environment = log.stem, command, environment
-        self.log = log.open("ab")
-        self.process: subprocess.Popen[bytes] | None = None
+        log.touch()
+        self.log = log
+        self.begin = preloaded.anew if is_anew else preloaded.start
+        self.process: subprocess.Popen[bytes] | preloaded.Forked | None = None
 
     @property
     def said(self) -> str:
-        return Path(self.log.name).read_text(encoding="utf-8")
+        return self.log.read_text(encoding="utf-8")
 
     @property
     def pid(self) -> int:
@@ -35,9 +41,7 @@ class Service:
         return self.process is not None and self.process.poll() is None
 
     def start(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, *self.command], env=self.environment, cwd=ROOT, stdout=self.log, stderr=self.log
-        )
+        self.process = self.begin(self.command, self.environment, self.log)
 
     def kill(self) -> None:
         """As a power cut would."""
@@ -58,7 +62,3 @@ class Service:
 
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
-
-    def close(self) -> None:
-        self.kill()
-        self.log.close()

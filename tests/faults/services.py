@@ -95,7 +95,8 @@ def proxy_of(database_url: str, folder: Path) -> Service | None:
     path = f"{unquote(parts.netloc.rpartition('@')[2])}/.s.PGSQL.5432"
     proxied = f"postgresql://postgres@127.0.0.1:{port}{parts.path}"
     command = ["-m", "tests.faults.proxy", str(port), path]
-    return Service(command, {**os.environ, "PROXIED_URL": proxied}, folder / "proxy.log")
+    environment = {**os.environ, "PROXIED_URL": proxied}
+    return Service(command, environment, folder / "proxy.log", is_anew=True)
 
 
 @contextlib.contextmanager
@@ -109,6 +110,6 @@ def running(services: Services) -> Iterator[Services]:
         yield services
     finally:
         for service in started:
-            service.close()
+            service.kill()
         services.redis.start()
         end_other_sessions()

@@ -31,7 +31,7 @@ def proxy(database_url, tmp_path):
         pytest.skip("nobody reaches SQLite through a network")
     made.start()
     yield made
-    made.close()
+    made.kill()
 
 
 @pytest.fixture

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from rubricweb.accounts.models import User
 from rubricweb.api.models import Token
 from rubricweb.api.tokens import make_token
 from rubricweb.corpus.models import Collection
-from tests.servers import url_of_test_database
+from tests.rubricweb.jobs.workers import workers
 
 pytestmark = pytest.mark.portable
 
@@ -39,13 +36,11 @@ def test_the_notebook_is_its_section_of_the_help():
 
 
 @pytest.fixture
-def worker(transactional_db: None, redis_server) -> Iterator[None]:
+def worker(transactional_db: None, database_url: str, redis_server, tmp_path: Path) -> Iterator[None]:
     """A living worker, gone before the database is emptied."""
-    environment = {**os.environ, "DATABASE_URL": url_of_test_database()}
-    process = subprocess.Popen([sys.executable, "manage.py", "worker"], cwd=ROOT, env=environment)
-    yield
-    process.terminate()
-    process.wait(timeout=60)
+    with workers(database_url, redis_server.url, tmp_path) as start:
+        start()
+        yield
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
