@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -41,7 +41,6 @@ MAX_ANSWERS = 100
 MOST_ANSWERS = 5
 """The table of thresholds asks for up to so many items."""
 NO_JUDGMENT = -99
-KEPT_INTERVALS = 2_000
 
 Labels = NDArray[np.int16]
 
@@ -148,12 +147,7 @@ def agreements(labellers: Iterable[Labeller], *, min_answers: int = 1) -> list[A
 
 def kappa_interval(binary: Sequence[Counts]) -> ConfidenceInterval:
     """Return the interval of Cohen's kappa over topics, from 2 x 2 tables, one a topic."""
-    return _kappa_interval(np.array(binary, dtype=np.int64).tobytes())
-
-
-@lru_cache(maxsize=KEPT_INTERVALS)
-def _kappa_interval(binary: bytes) -> ConfidenceInterval:
-    tables = np.frombuffer(binary, dtype=np.int64).reshape(-1, 2, 2)
+    tables = np.array(binary, dtype=np.int64).reshape(-1, 2, 2)
     return statistic_interval(tables, cohen_kappa, bounds=COEFFICIENT)
 
 
