@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -43,18 +44,39 @@ Tables = NDArray[np.int64]
 """Shape (topics, 6, 6)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class AssessorPair:
     """Two assessors who rated the same cells."""
 
     first: str
     second: str
-    cells: int
-    same: float
-    kappa: float
-    weighted: float
-    interval: ConfidenceInterval
-    """The interval of the weighted kappa, over topics."""
+    tables: Tables
+
+    @cached_property
+    def whole(self) -> Tables:
+        """Shape (6, 6)."""
+        return np.asarray(self.tables.sum(axis=0))
+
+    @cached_property
+    def cells(self) -> int:
+        return int(self.whole.sum())
+
+    @property
+    def same(self) -> float:
+        return float(np.trace(self.whole) / self.cells)
+
+    @property
+    def kappa(self) -> float:
+        return float(cohen_kappa(self.whole))
+
+    @property
+    def weighted(self) -> float:
+        return float(weighted_kappa(self.whole))
+
+    @property
+    def interval(self) -> ConfidenceInterval:
+        """Return the interval of the weighted kappa, over topics."""
+        return statistic_interval(self.tables, weighted_kappa, bounds=COEFFICIENT)
 
     @property
     def is_too_few(self) -> bool:
@@ -105,16 +127,6 @@ class Anchoring:
         return min(self.blind, self.assisted) < ENOUGH_CELLS
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementView:
-    overall: Overall
-    pairs: tuple[AssessorPair, ...]
-    with_grader: tuple[AssessorPair, ...]
-    by_topic: tuple[AlphaRow, ...]
-    by_item: tuple[AlphaRow, ...]
-    anchoring: Anchoring | None
-
-
 def document(row: AlphaRow | Overall | Anchoring) -> dict[str, object]:
     """Return the row for files: numbers of too few cells are None, where the page prints "too few"."""
     numbers = asdict(row)
@@ -140,31 +152,51 @@ class RatingsArray:
         return np.array([place.revision for place in self.places], dtype=np.int64)
 
 
-def agreement(collection: Collection, rater: Rater | None, *, shows_names: bool = False) -> AgreementView:
-    """Return the agreement of the collection's assessors.
+@dataclass(frozen=True, eq=False)
+class AgreementView:
+    """The agreement of a collection's assessors, each part of it computed when it is read."""
 
-    `rater` is the grader that people are compared with, if any.
-    """
+    collection: Collection
+    rated: RatingsArray
+    names: Sequence[str]
+    """By rater."""
+
+    @cached_property
+    def overall(self) -> Overall:
+        return _overall(self.rated)
+
+    @cached_property
+    def pairs(self) -> tuple[AssessorPair, ...]:
+        named = list(zip(self.names, self.rated.ratings, strict=True))
+        return _largest(
+            _pair(self.rated, (first, second), one, other)
+            for (first, one), (second, other) in combinations(named, 2)
+        )
+
+    def with_grader(self, rater: Rater) -> tuple[AssessorPair, ...]:
+        """Return each assessor with the grader."""
+        graded = _graded(self.collection, rater, self.rated)
+        named = zip(self.names, self.rated.ratings, strict=True)
+        return _largest(_pair(self.rated, (name, rater.name), row, graded) for name, row in named)
+
+    @cached_property
+    def by_topic(self) -> tuple[AlphaRow, ...]:
+        names = {topic.pk: str(topic) for topic in _topics(self.collection.pk)}
+        return _by(self.rated, self.rated.topics, names)
+
+    @cached_property
+    def by_item(self) -> tuple[AlphaRow, ...]:
+        return _by(self.rated, self.rated.revisions, _item_names(self.rated))
+
+    @cached_property
+    def anchoring(self) -> Anchoring | None:
+        return anchoring(self.collection)
+
+
+def agreement(collection: Collection, *, shows_names: bool = False) -> AgreementView:
+    """Return the agreement of the collection's assessors."""
     rated = _rated(collection, CountedRating.LATEST)
-    names = _names(collection, rated.raters, shows_names=shows_names)
-    graded = _graded(collection, rater, rated)
-    pairs = [
-        _pair(rated, (names[first], names[second]), rated.ratings[first], rated.ratings[second])
-        for first, second in combinations(range(len(rated.raters)), 2)
-    ]
-    grader = rater.name if rater else ""
-    with_grader = [
-        _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
-    ]
-    topic_names = {topic.pk: str(topic) for topic in _topics(collection.pk)}
-    return AgreementView(
-        overall=_overall(rated),
-        pairs=_largest(pairs),
-        with_grader=_largest(with_grader),
-        by_topic=_by(rated, rated.topics, topic_names),
-        by_item=_by(rated, rated.revisions, _item_names(rated)),
-        anchoring=anchoring(collection),
-    )
+    return AgreementView(collection, rated, _names(collection, rated.raters, shows_names=shows_names))
 
 
 def independent_agreement(collection: Collection) -> Overall:
@@ -191,10 +223,10 @@ def _names(collection: Collection, raters: Sequence[int], *, shows_names: bool) 
     return [str(users[person]) for person in raters]
 
 
-def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) -> NDArray[np.int64]:
+def _graded(collection: Collection, rater: Rater, rated: RatingsArray) -> NDArray[np.int64]:
     """Return the grader's ratings of the same cells; -1 without one."""
     graded = np.full(len(rated.places), -1, dtype=np.int64)
-    if rater is None or not rated.places:
+    if not rated.places:
         return graded
     pool = collection_pool(collection)
     uids = dict(
@@ -225,19 +257,8 @@ def _tables(rated: RatingsArray, first: NDArray[np.int64], second: NDArray[np.in
 def _pair(
     rated: RatingsArray, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> AssessorPair | None:
-    tables = _tables(rated, first, second)
-    whole = tables.sum(axis=0)
-    if not whole.sum():
-        return None
-    return AssessorPair(
-        first=names[0],
-        second=names[1],
-        cells=int(whole.sum()),
-        same=float(np.trace(whole) / whole.sum()),
-        kappa=float(cohen_kappa(whole)),
-        weighted=float(weighted_kappa(whole)),
-        interval=statistic_interval(tables, weighted_kappa, bounds=COEFFICIENT),
-    )
+    pair = AssessorPair(*names, _tables(rated, first, second))
+    return pair if pair.cells else None
 
 
 def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from django.urls import reverse
@@ -336,30 +337,42 @@ def interval_facts(ends: ConfidenceInterval) -> tuple[Fact, ...]:
     return (Fact("95 %", f"{ends.low:z.2f} to {ends.high:z.2f}"),) if ends.is_defined else ()
 
 
-@dataclass(frozen=True, slots=True)
+PAIRS, BY = "Assessors with each other and the grader", "Assessors by topic and item"
+
+
+@dataclass(frozen=True)
 class Section:
-    """What the page says of assessors; `sheets` by name in addresses."""
+    """What the page says of assessors, beside the board's grader if there is one."""
 
     view: AgreementView
     independent: Overall
     """The agreement with ratings that people gave before they saw the grader's."""
+    spec: BoardSpec | None
     shows_names: bool
-    sheets: dict[str, PrintedTable]
+    titles: ClassVar = {"assessors": PAIRS, "assessors-by": BY}
+    """Titles of the tables, by name in addresses."""
+
+    @cached_property
+    def sheets(self) -> dict[str, PrintedTable]:
+        bank, view = self.spec.bank if self.spec else None, self.view
+        pairs = list(view.pairs)
+        for rater in raters(bank) if bank else ():
+            if self.spec and self.spec.config in rater.configs:
+                pairs += view.with_grader(rater)
+                break
+        stated = [("collection", view.collection.slug), *provenance.when()]
+        groups = {"topic": view.by_topic, "item": view.by_item}
+        return {"assessors": _pairs(pairs, stated), "assessors-by": _alphas(groups, stated)}
 
 
 def section(
     user: User, collection: Collection, spec: BoardSpec | None, *, shows_names: bool
 ) -> Section | None:
-    """Return the section, beside the board's grader if there is one, for those who edit banks; else None."""
+    """Return the section for those who edit banks; else None."""
     if not roles.holds(user, collection, roles.TO_EDIT_BANK):
         return None
-    bank = spec.bank if spec else None
-    rater = next((row for row in raters(bank) if spec and spec.config in row.configs), None) if bank else None
-    of_all = agreement(collection, rater, shows_names=shows_names)
-    stated = [("collection", collection.slug), *provenance.when()]
-    sheets = {"assessors": _pairs([*of_all.pairs, *of_all.with_grader], stated)}
-    sheets["assessors-by"] = _alphas({"topic": of_all.by_topic, "item": of_all.by_item}, stated)
-    return Section(of_all, independent_agreement(collection), shows_names, sheets)
+    of_all = agreement(collection, shows_names=shows_names)
+    return Section(of_all, independent_agreement(collection), spec, shows_names)
 
 
 def _pairs(pairs: Sequence[AssessorPair], stated: list[tuple[str, str]]) -> PrintedTable:
@@ -370,10 +383,9 @@ def _pairs(pairs: Sequence[AssessorPair], stated: list[tuple[str, str]]) -> Prin
         values = [None] * len(AGREEMENT_SHARES) if pair.is_too_few else list(numbers)
         lines.append({"assessor": pair.first, "with": pair.second, "cells": pair.cells})
         lines[-1] |= dict(zip(AGREEMENT_SHARES, values, strict=True))
-    title = "Assessors with each other and the grader"
     heads = ("Assessor", "With", "Pairs", "Same rating", "Kappa", "Weighted", "From", "To")
     notes = ("a dash: too few pairs; From and To: 95 % interval of the weighted kappa, over topics",)
-    return plain_sheet(title, heads, lines, stated, n_labels=2, comments=notes)
+    return plain_sheet(PAIRS, heads, lines, stated, n_labels=2, comments=notes)
 
 
 def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str]]) -> PrintedTable:
@@ -384,4 +396,4 @@ def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str
             same, alpha = (None, None) if row.is_too_few else (row.same, row.alpha)
             lines.append({"of": kind, "name": row.name, "cells": row.cells, "same": same, "alpha": alpha})
     heads = ("Of", "Name", "Pairs", "Same rating", "Alpha")
-    return plain_sheet("Assessors by topic and item", heads, lines, stated, n_labels=2)
+    return plain_sheet(BY, heads, lines, stated, n_labels=2)
