@@ -30,9 +30,9 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.run_slices import RunSlice, pool_of
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of, within_scale
-from rubricweb.grades.matrices import matrices
+from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.scores import NOTHING, topic_items_of
@@ -58,6 +58,16 @@ class Labeller:
     @property
     def label(self) -> str:
         return self.config.label
+
+    def units(self) -> list[tuple[TopicPool, TopicGrades, Uids]]:
+        """Return the topics with their ratings and items, of which the labels are made."""
+        visibility.refuse_sums(self.collection)
+        pool, kinds = pool_of(self.collection, self.runs), kinds_of(self.config)
+        items = topic_items_of(BoardSpec(self.collection, self.config, self.bank, kinds, MeasureSpec()))
+        grades = matrices(self.config, pool)
+        return [
+            (topic, grades[topic.topic_id], items.get(topic.topic_id, NOTHING).uids) for topic in pool.topics
+        ]
 
 
 @dataclass(frozen=True)
@@ -188,20 +198,9 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
 
 def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:
     """Return, by topic: the label of each pooled passage, -1 where it has none."""
-    visibility.refuse_sums(labeller.collection)
-    pool = pool_of(labeller.collection, labeller.runs)
-    config = labeller.config
-    spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), MeasureSpec())
-    items, grades = topic_items_of(spec), matrices(config, pool)
     return [
-        (
-            topic,
-            cover.labels(
-                grades[topic.topic_id].matrix.columns(items.get(topic.topic_id, NOTHING).uids).ratings,
-                min_answers=min_answers,
-            ),
-        )
-        for topic in pool.topics
+        (topic, cover.labels(grades.matrix.columns(uids).ratings, min_answers=min_answers))
+        for topic, grades, uids in labeller.units()
     ]
 
 

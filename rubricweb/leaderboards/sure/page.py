@@ -36,12 +36,13 @@ from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders_of
-from rubricweb.leaderboards import sure as findings
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import AnalysisForm
 from rubricweb.leaderboards.meta import reference_choices
 from rubricweb.leaderboards.sure import Evidence, tables
+from rubricweb.leaderboards.sure.assessors import Section, section
+from rubricweb.leaderboards.sure.drawn import drawn
 from rubricweb.leaderboards.sure.pictures import PICTURES
 from rubricweb.leaderboards.sure.tables import TABLES, Choice
 
@@ -187,14 +188,15 @@ def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
 def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     query, collection = query_of(form), form.collection
     evidence = form.evidence(query)
+    shown = drawn(evidence)
     name, card = request.GET.get("table", ""), parse_id(request.GET.get("card", ""))
     others = len(form.offered)
     return {
         "query": query,
         "check_address": evidence.check_address,
-        "pictures": [draw(evidence) for draw in PICTURES.values()],
-        "summary": findings.summary(evidence.tau, evidence.n_runs, evidence.leaning, evidence.whose),
-        "checked": findings.checked(*evidence.checked) if evidence.checked else "",
+        "pictures": shown.pictures,
+        "summary": shown.summary,
+        "checked": shown.checked,
         "others": others,
         "toggle": changed(query, others="" if evidence.others else "1"),
         "laid_over": evidence.others,
@@ -208,9 +210,9 @@ def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     }
 
 
-def _assessors(request: HtmxRequest, form: SureForm) -> findings.Section | None:
+def _assessors(request: HtmxRequest, form: SureForm) -> Section | None:
     spec = form.spec if form.graders else None
-    return findings.section(request.user, form.collection, spec, shows_names="names" in request.GET)
+    return section(request.user, form.collection, spec, shows_names="names" in request.GET)
 
 
 def _choice(form: SureForm, evidence: Evidence) -> Choice:
@@ -240,8 +242,8 @@ def _sheet(request: HtmxRequest, form: SureForm, evidence: Evidence, name: str) 
         return PICTURES[name](evidence).sheet
     if name in TABLES:
         return TABLES[name].make(_choice(form, evidence))
-    section = _assessors(request, form)
-    return section.sheets.get(name) if section else None
+    of_people = _assessors(request, form)
+    return of_people.sheets.get(name) if of_people else None
 
 
 def _all_pictures(evidence: Evidence) -> bytes:
