@@ -270,6 +270,7 @@ class Chip:
     is_chosen_here: bool
     """Whether it is chosen in the toolbar itself, else in its menu."""
     address_without: str
+    """Empty where it is not on."""
 
     @property
     def takes_several(self) -> bool:
@@ -322,11 +323,14 @@ class ChipForm(forms.Form):
     def _chip(self, name: str) -> Chip:
         default = self.default_value(name)
         value = self[name].value() or default
+        is_on = _in_words(value) != _in_words(default)
+        return Chip(self[name], is_on, name in self.in_toolbar, self._address_without(name) if is_on else "")
+
+    def _address_without(self, name: str) -> str:
         address = self.address.copy()
         for gone in (name, *self.outdated):
             address.pop(gone, None)
-        is_on = _in_words(value) != _in_words(default)
-        return Chip(self[name], is_on, name in self.in_toolbar, address.urlencode())
+        return address.urlencode()
 
 
 def _in_words(value: object) -> list[str]:
