@@ -304,6 +304,8 @@ def anchoring(collection: Collection) -> Anchoring | None:
     """
     hidden = visibility.without_ratings(collection.pk)
     rows = [row for row in _mixed(collection.pk) if row[1:3] not in hidden[row[0]].ratings]
+    if not rows:
+        return None
     by_graders = _grader_ratings({row[3] for row in rows}, {row[1] for row in rows})
     tables: dict[int, Tables] = {}
     for topic, revision, passage, config, mode, rating in rows:
