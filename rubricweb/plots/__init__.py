@@ -217,7 +217,7 @@ class Picture:
     """How to read the plot."""
     plot: Plot | None = None
     facts: tuple[Fact, ...] = ()
-    tabulate: Callable[[], PrintedTable] | None = None
+    tabulate: Callable[[], PrintedTable | None] | None = None
     """Returns the same numbers as a table, which a page has when its reader opens it."""
     href: str = ""
     """What fills an empty frame: a page, and what its button says."""

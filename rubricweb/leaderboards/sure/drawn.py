@@ -52,10 +52,8 @@ def drawn(evidence: Evidence) -> Drawn:
     return replace(kept, pictures=tuple(pictures))
 
 
-def _sheet(evidence: Evidence, name: str) -> PrintedTable:
-    tabulate = PICTURES[name](evidence).tabulate
-    assert tabulate is not None, f"{name} had a table"
-    return tabulate()
+def _sheet(evidence: Evidence, name: str) -> PrintedTable | None:
+    return PICTURES[name](evidence).sheet
 
 
 def _draw(evidence: Evidence) -> Drawn:
