@@ -17,7 +17,7 @@ from grading.statistics.agreement import (
     COEFFICIENT,
     ENOUGH_CELLS,
     cohen_kappa,
-    coincidences,
+    coincidences_by,
     contingencies,
     ordinal_alpha,
     weighted_kappa,
@@ -267,11 +267,7 @@ def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
 
 
 def _overall(rated: RatingsArray) -> Overall:
-    topics = rated.topics
-    by_topic = [
-        coincidences(rated.ratings[:, topics == topic], LEVELS) for topic in np.unique(topics).tolist()
-    ]
-    tables = np.array(by_topic).reshape(-1, len(LEVELS), len(LEVELS))
+    tables = coincidences_by(rated.ratings, rated.topics, LEVELS)
     return Overall(
         cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
         raters=len(rated.raters),
@@ -282,13 +278,14 @@ def _overall(rated: RatingsArray) -> Overall:
 
 def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
     """Return one row per topic or item that has a name, the least agreement first."""
-    rows = []
     twice = (rated.ratings >= 0).sum(axis=0) >= 2
-    for group in filter(names.__contains__, np.unique(groups[twice]).tolist()):
-        of_group = rated.ratings[:, twice & (groups == group)]
-        pairs = coincidences(of_group, LEVELS)
-        same = float(np.trace(pairs) / pairs.sum())
-        rows.append(AlphaRow(names[group], of_group.shape[1], same, float(ordinal_alpha(pairs))))
+    of, cells = np.unique(groups[twice], return_counts=True)
+    pairs = coincidences_by(rated.ratings[:, twice], groups[twice], LEVELS)
+    same = divide(np.trace(pairs, axis1=1, axis2=2), pairs.sum(axis=(1, 2)))
+    columns = (column.tolist() for column in (of, cells, same, ordinal_alpha(pairs)))
+    rows = [
+        AlphaRow(names[group], *numbers) for group, *numbers in zip(*columns, strict=True) if group in names
+    ]
     return tuple(sorted(rows, key=lambda row: (row.same, -row.cells, row.name))[:MOST_ROWS])
 
 
