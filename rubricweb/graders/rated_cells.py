@@ -120,11 +120,11 @@ def shared_cells(bank: Bank, config: GraderConfig) -> list[SharedCell]:
     Those that the grader was shown, as exemplars, are left out.
     """
     pool = collection_pool(bank.collection)
-    human, graded = human_matrices(pool), matrices(config, pool)
+    human = human_matrices(pool)
     rated = [topic for topic in pool.topics if human[topic.topic_id].matrix.item_ids]
     if not rated:
         return []
-    draws = set(_draws(bank.collection_id))
+    graded, draws = matrices(config, pool), set(_draws(bank.collection_id))
     uids_of, exemplars = graded_uids(bank, config, rated), exemplar_cells([config])
     cells: list[SharedCell] = []
     for topic in rated:

@@ -164,22 +164,26 @@ def sure(request: HtmxRequest, slug: str) -> HttpResponseBase:
     collection = access.collection_for(request.user, slug)
     form = SureForm(request.GET, collection=collection)
     if not form.graders:
-        context = _context(form, OfficialForm()) | {"assessors": _assessors(request, form)}
+        context = _context(request, form) | {"assessors": _assessors(request, form)}
         return page_or_part(request, PAGE, context, part="sure")
     if not form.is_valid():
-        return form_response(request, PAGE, _context(form, OfficialForm()), part="sure")
+        return form_response(request, PAGE, _context(request, form), part="sure")
     if name := request.GET.get("form"):
         return _file(request, form, name)
-    context = _context(form, OfficialForm()) | _pictures(request, form)
+    context = _context(request, form) | _pictures(request, form)
     return page_or_part(request, PAGE, context, part="sure")
 
 
-def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
+def _context(request: HtmxRequest, form: SureForm, upload: OfficialForm | None = None) -> dict[str, object]:
+    address = request.GET.copy()
+    is_official = address.pop("table", [""])[-1] == "official"
+    upload = upload or (OfficialForm() if is_official else None)
     return {
+        "opened_at": f"?{address.urlencode()}&table=" if address else "?table=",
         "collection": form.collection,
         "form": form,
         "official_form": upload,
-        "shipped_form": ShippedForm(form.collection),
+        "shipped_form": ShippedForm(form.collection) if upload else None,
         "officials": official.official_boards(form.collection),
         "hides_officials": hides_names(form.collection.pk),
     }
@@ -271,7 +275,7 @@ def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
         except BadFormat as error:
             upload.add_error("file", str(error))
     form = SureForm(request.GET, collection=collection)
-    context = _context(form, upload)
+    context = _context(request, form, upload)
     if form.graders and form.is_valid():
         context |= _pictures(request, form)
     return form_response(request, PAGE, context, part="sure", status=422)

@@ -31,8 +31,11 @@ def grade(made, by):
 
 
 def rate(made, by):
-    cell = Cell.of(made.items["t1"][1], made.passages["d2"])
-    rate_cell(cell, rating=5, by=by, seen=0, draw=Draw.objects.get().pk)
+    rate_cell(Cell.of(made.items["t1"][0], made.passages["d1"]), rating=1, by=by, seen=1)
+
+
+def check(made, by):
+    rate_cell(Cell.of(made.items["t1"][1], made.passages["d2"]), rating=5, by=by, seen=0)
 
 
 def reword(made, by):
@@ -62,7 +65,8 @@ def judgment(made, by):
 
 CHANGES = {
     "a grade": grade,
-    "a rating by people": rate,
+    "another rating of a pair drawn at random": rate,
+    "a rating of a further pair": check,
     "a wording": reword,
     "a weight": weigh,
     "an item": retire,
@@ -121,6 +125,12 @@ def test_what_changed_is_seen_at_once(made, page, owner, drawings, change):
     assert len(drawings) == 2
     drawn._kept.clear()
     assert page(**weighed) == after, "as a new process has it"
+
+
+def test_labels_are_of_the_grader_whoever_rated_the_board(made, page, owner, drawings):
+    before = page(source="humans")
+    grade(made, owner)
+    assert page(source="humans") != before
 
 
 @pytest.mark.parametrize(
