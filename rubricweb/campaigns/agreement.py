@@ -169,8 +169,8 @@ class AgreementView:
     def pairs(self) -> tuple[AssessorPair, ...]:
         named = list(zip(self.names, self.rated.ratings, strict=True))
         return _largest(
-            _pair(self.rated, (first, second), one, other)
-            for (first, one), (second, other) in combinations(named, 2)
+            _pair(self.rated, (first, second), row, other)
+            for (first, row), (second, other) in combinations(named, 2)
         )
 
     def with_grader(self, rater: Rater) -> tuple[AssessorPair, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -62,12 +62,6 @@ class Reference:
     """Shape (runs, topics), where its scores are of topics: they are resampled together with ours."""
     run_tags: tuple[str, ...] = ()
     """The runs of `by_topic`, in the order of its rows."""
-
-    @property
-    def state(self) -> Hashable:
-        """Return its content: equal for equal boards."""
-        by_topic = None if self.by_topic is None else self.by_topic.tobytes()
-        return self.label, tuple(self.values.items()), self.run_tags, by_topic
 
 
 def reference_choices(collection: Collection) -> list[tuple[str, str]]:

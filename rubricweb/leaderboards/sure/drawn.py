@@ -15,7 +15,7 @@ from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards import sure as findings
 from rubricweb.leaderboards.board.scores import basis
-from rubricweb.leaderboards.meta import JUDGMENTS
+from rubricweb.leaderboards.meta import JUDGMENTS, Reference
 from rubricweb.leaderboards.sure import Evidence
 from rubricweb.leaderboards.sure.pictures import PICTURES
 from rubricweb.plots import Picture
@@ -74,11 +74,16 @@ def state(evidence: Evidence) -> Hashable:
     return (
         (spec, spec.measure.spelling, evidence.query, evidence.against),
         (collection.slug, collection.min_relevant, evidence.check_address, evidence.n_rated),
-        evidence.other.state if is_official and evidence.other else None,
+        _content(evidence.other) if is_official and evidence.other else None,
         tuple(evidence.labeller.units()),
         frozenset(evidence.texts.items()),
         tuple(_by_grader(evidence, config) for config in (spec.config, *evidence.others)),
     )
+
+
+def _content(other: Reference) -> Hashable:
+    by_topic = None if other.by_topic is None else other.by_topic.tobytes()
+    return other.label, tuple(other.values.items()), other.run_tags, by_topic
 
 
 def _by_grader(evidence: Evidence, config: GraderConfig) -> Hashable:

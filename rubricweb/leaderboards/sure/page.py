@@ -192,15 +192,15 @@ def _context(request: HtmxRequest, form: SureForm, upload: OfficialForm | None =
 def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     query, collection = query_of(form), form.collection
     evidence = form.evidence(query)
-    shown = drawn(evidence)
+    board = drawn(evidence)
     name, card = request.GET.get("table", ""), parse_id(request.GET.get("card", ""))
     others = len(form.offered)
     return {
         "query": query,
         "check_address": evidence.check_address,
-        "pictures": shown.pictures,
-        "summary": shown.summary,
-        "checked": shown.checked,
+        "pictures": board.pictures,
+        "summary": board.summary,
+        "checked": board.checked,
         "others": others,
         "toggle": changed(query, others="" if evidence.others else "1"),
         "laid_over": evidence.others,
