@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from numpy.typing import NDArray
 
 from grading.arrays import divide
@@ -300,13 +300,9 @@ def anchoring(collection: Collection) -> Anchoring | None:
     Only campaigns that assign the mode at random count.
     """
     hidden = visibility.without_ratings(collection.pk)
-    rows = [row for row in _mixed(collection.pk) if row[1:3] not in hidden[row[0]].ratings]
-    if not rows:
-        return None
-    by_graders = _grader_ratings({row[3] for row in rows}, {row[1] for row in rows})
     tables: dict[int, Tables] = {}
-    for topic, revision, passage, config, mode, rating in rows:
-        if (grader := by_graders.get((config, revision, passage))) is not None:
+    for topic, revision, passage, mode, rating, grader in _mixed(collection.pk):
+        if grader is not None and (revision, passage) not in hidden[topic].ratings:
             table = tables.setdefault(topic, np.zeros((2, 2), dtype=np.int64))
             table[int(mode == Turn.Mode.ASSISTED), int(rating != grader)] += 1
     whole = sum(tables.values(), np.zeros((2, 2), dtype=np.int64))
@@ -325,20 +321,15 @@ def _topics(collection: int) -> QuerySet[Topic, Topic]:
 
 @compiled_once
 def _mixed(collection: int) -> QuerySet[Turn, Any]:
-    """Return topic, revision, passage, config, mode and rating of the turns of campaigns of both modes."""
+    """Return topic, revision, passage, mode, rating and grade of the turns of campaigns of both modes."""
     turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
     turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
-    cell = ("cell__topic", "cell__revision", "cell__passage", "cell__config")
-    return turns.values_list(*cell, "mode", "rating")
+    cell = {name: OuterRef(f"cell__{name}") for name in ("config", "revision", "passage")}
+    graded = turns.annotate(graded=Subquery(Grade.objects.filter(**cell).values("rating")))
+    return graded.values_list("cell__topic", "cell__revision", "cell__passage", "mode", "rating", "graded")
 
 
 def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
     """Return the share of agreement when assisted minus that when blind, from shape (..., 2, 2) to (...)."""
     shares = divide(tables[..., 0], tables.sum(axis=-1))
     return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
-
-
-def _grader_ratings(configs: set[int], revisions: set[int]) -> dict[tuple[int, int, int], int]:
-    rows = Grade.objects.filter(config__in=configs, revision__in=revisions, rating__isnull=False)
-    fields = rows.values_list("config_id", "revision_id", "passage_id", "rating")
-    return {(config, revision, passage): rating for config, revision, passage, rating in fields.iterator()}
