@@ -207,7 +207,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What `plots/_picture.html` shows. Without a plot it says what is missing, and which page brings it."""
+    """What the tag `picture` shows. Without a plot it says what is missing, and which page brings it."""
 
     name: str
     """In ids and in the names of files."""
