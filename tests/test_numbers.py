@@ -1,4 +1,4 @@
-"""How numbers and times are printed, how numbers are sorted, and whence intervals come, in all sources."""
+"""How numbers, times and lists are printed, how numbers are sorted, and whence intervals come."""
 
 import re
 from pathlib import Path
@@ -108,3 +108,39 @@ def test_pages_write_times_one_way():
     folder = ROOT / "templates"
     paths = [path for path in folder.rglob("*.html") if TIMES.search(path.read_text(encoding="utf-8"))]
     assert {path.relative_to(folder).as_posix() for path in paths} == TIMES_OTHERWISE
+
+
+BRANCHES = re.compile(r"\{% if [^%]*%\}((?:(?!\{% (?:if|endif)\b).)*)\{% endif %\}", re.DOTALL)
+"""An innermost condition of a template, and what stands in it."""
+SPACED = re.compile(r"[\w)”%]\s+[.,;:](?=\s|<|$)")
+INLINE = re.compile(r"</?(?:a|b|strong|em|span|bdi|code|small|abbr|sub|sup|q|mark)\b[^<>]*>")
+
+
+def printed(template: str, *, is_true: bool) -> str:
+    """Return the text of a template where all its conditions are true, or none; values are an x."""
+    text = re.sub(r"\{#.*?#\}|\{% comment %\}.*?\{% endcomment %\}", "", template, flags=re.DOTALL)
+    text = re.sub(r"\{\{.*?\}\}|\{% (?:now|include)\b.*?%\}", "x", text, flags=re.DOTALL)
+    while (match := BRANCHES.search(text)) is not None:
+        first, *others = re.split(r"\{% el(?:se|if[^%]*) ?%\}", match[1])
+        has_else = "{% else %}" in match[1]
+        branch = first if is_true else others[-1] if has_else else ""
+        text = text[: match.start()] + branch + text[match.end() :]
+    return INLINE.sub("", re.sub(r"\{%.*?%\}", "", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("is_true", [True, False])
+def test_no_space_stands_before_a_comma(is_true):
+    problems = []
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        text = printed(path.read_text(encoding="utf-8"), is_true=is_true)
+        for match in SPACED.finditer(text):
+            around = " ".join(text[max(0, match.start() - 30) : match.end() + 20].split())
+            problems.append(f"{path.relative_to(ROOT)}: {around!r}")
+    assert problems == [], "close the condition on the same line as what its comma or stop follows"
+
+
+def test_spaces_before_a_comma_are_seen():
+    template = "{{ n }} of 5\n  {% if failed %}, {{ failed }} failed{% endif %}. 2 calls"
+    assert SPACED.search(printed(template, is_true=True))
+    assert SPACED.search(printed(template, is_true=False))
+    assert not SPACED.search(printed(template.replace("\n  ", ""), is_true=True))

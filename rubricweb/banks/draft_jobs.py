@@ -80,6 +80,7 @@ class Lacking:
     total: int
     is_of_subtopics: bool
     """Whether places are subtopics, of some topics at least."""
+    first: Topic | None
 
     @property
     def noun(self) -> str:
@@ -98,13 +99,14 @@ def lacking(collection: Collection, bank: Bank | None, *, among: Several[int] | 
     bare = {key for key in keys if not _is_in(key, filled)}
     taken = _keys(_taken(bank), split) if bare else set()
     topics = collection.topics.filter(pk__in={topic for topic, _ in bare}) if bare else Topic.objects.none()
-    free = tuple(
+    bare_places = [
         place
         for topic in topics.order_by("position", "pk").prefetch_related("subtopics")
         for subtopic in (list(topic.subtopics.all()) or [None])
-        if (place := DraftPlace(topic, subtopic)).key in bare and topic.text and not _is_in(place.key, taken)
-    )
-    return Lacking(free, len(bare), len(keys), bool(split))
+        if (place := DraftPlace(topic, subtopic)).key in bare
+    ]
+    free = tuple(place for place in bare_places if place.topic.text and not _is_in(place.key, taken))
+    return Lacking(free, len(bare), len(keys), bool(split), next((each.topic for each in bare_places), None))
 
 
 @compiled_once

@@ -50,11 +50,13 @@ def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
 
 @require_POST
 def campaign_state(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """Close the campaign, or open it again."""
+    """Close the campaign, or open it again: what the button said, however often it is pressed."""
     campaign = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
-    change = actions.close_campaign if campaign.is_open else actions.reopen_campaign
-    change(campaign, by=request.user)
-    messages.success(request, "Campaign opened again." if campaign.is_open else "Campaign closed.")
+    is_to_open = request.POST.get("state") == "open"
+    if is_to_open != campaign.is_open:
+        change = actions.reopen_campaign if is_to_open else actions.close_campaign
+        change(campaign, by=request.user)
+    messages.success(request, "Campaign opened again." if is_to_open else "Campaign closed.")
     return redirect("campaigns:campaign", slug, campaign_id)
 
 

@@ -54,7 +54,8 @@ def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     inbox = draft_inbox.inbox(bank, topic, opened=parse_ids(request.GET.getlist("editing")))
     context = inbox_context(request, bank, topic, inbox)
     if not request.htmx:
-        context["start"] = start_of(bank.collection, bank)
+        start = start_of(bank.collection, bank)
+        context["start"] = start if start and (start.drafting or start.lacking.places) else None
     return page_or_part(request, TOPIC_PAGE, context, part="inbox")
 
 

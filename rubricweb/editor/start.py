@@ -22,13 +22,13 @@ from rubricweb.accounts import roles
 from rubricweb.banks import actions, changes, draft_jobs
 from rubricweb.banks.access import draft_job_for
 from rubricweb.banks.draft_jobs import PER_PLACE, Lacking, measured_rate
-from rubricweb.banks.draft_models import KINDS, DraftJob
+from rubricweb.banks.draft_models import KINDS, Draft, DraftJob
 from rubricweb.banks.drafting import DraftOptions
 from rubricweb.banks.models import Bank
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, page_or_part, part_or_redirect
 from rubricweb.corpus import access, writers
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection
 from rubricweb.jobs import steering
 from rubricweb.jobs.limits import ExpectedCost, Limits, LimitsForm, change_limits, cost
 from rubricweb.jobs.progress import Price, Progress, progress_of
@@ -55,14 +55,12 @@ class Start:
     price: Price
     limits: LimitsForm
     drafting: DraftingProgress | None
+    n_waiting: int
+    """Drafts that wait for a decision."""
 
     @property
     def n_drafts(self) -> int:
         return PER_PLACE * len(self.lacking.places)
-
-    @property
-    def first(self) -> Topic | None:
-        return self.lacking.places[0].topic if self.lacking.places else None
 
 
 class StartForm(forms.Form):
@@ -120,7 +118,10 @@ def start_of(
     price = draft_jobs.price(form.options, lacking.places)
     expected = ExpectedCost.of(price)
     limits = LimitsForm(expected, chosen if chosen and "most_calls" in chosen else None)
-    return Start(lacking, form, price, limits, under_way(job) if job else None)
+    waiting = (
+        Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING) if bank else Draft.objects.none()
+    )
+    return Start(lacking, form, price, limits, under_way(job) if job else None, waiting.count())
 
 
 def under_way(job: DraftJob) -> DraftingProgress:

@@ -104,6 +104,8 @@ class OpenWork:
     """Jobs."""
     disabled: Mapping[int, int]
     """Webhooks that failed until they were turned off."""
+    rated: Mapping[int, int]
+    """Open campaigns that have all their ratings."""
 
     def flags_in(self, collection: int) -> int:
         return sum(count for (pk, _), count in self.flags.items() if pk == collection)
@@ -112,7 +114,7 @@ class OpenWork:
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
     tasks: tuple[WaitingTask, ...] = ()
-    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}, {}, {}))
+    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}, {}, {}, {}))
 
     @property
     def total(self) -> int:
@@ -132,6 +134,7 @@ def waiting_for(user: User, held: Mapping[Collection, roles.Role]) -> WaitingWor
         *_paused_jobs(work, holding(roles.TO_GRADE)),
         *_teams_files(work, holding(roles.TO_ORGANIZE)),
         *_webhooks(work, holding(roles.TO_ORGANIZE)),
+        *_rated_campaigns(work, holding(roles.TO_ORGANIZE)),
     ]
     return WaitingWork(tuple(tasks), work)
 
@@ -154,14 +157,18 @@ def open_work(user: User | None, collections: Iterable[Collection], edited: Sequ
         flags={(pk, assignee): count for pk, assignee, count in by_assignee},
         submitted={pk: runs for pk, runs, *_ in of_others},
         late={pk: files for pk, _, files, *_ in of_others},
-        paused={pk: jobs for pk, _, _, jobs, _ in of_others},
-        disabled={pk: webhooks for pk, *_, webhooks in of_others},
+        paused={pk: jobs for pk, _, _, jobs, *_ in of_others},
+        disabled={pk: webhooks for pk, *_, webhooks, _ in of_others},
+        rated={pk: campaigns for pk, *_, campaigns in of_others},
     )
 
 
 @compiled_once
 def _numbers(collections: Keys) -> QuerySet[Collection, Any]:
-    """Count by collection submitted runs, late files, paused jobs and webhooks that are turned off."""
+    """Count by collection what waits for organizers, in the order of `OpenWork`."""
+    turns = Turn.objects.filter(campaign=OuterRef("pk"))
+    is_open = turns.filter(state__in=(State.PENDING, State.LEASED))
+    has_all = Exists(turns.filter(state=State.SUBMITTED)) & ~Exists(is_open)
     late = Submission.objects.filter(outcome=Submission.Outcome.LATE)
     return (
         Collection.objects.filter(pk__in=collections)
@@ -172,6 +179,7 @@ def _numbers(collections: Keys) -> QuerySet[Collection, Any]:
             number_of(late, "call__collection"),
             number_of(GradingJob.objects.filter(state=GradingJob.State.PAUSED)),
             number_of(Endpoint.objects.filter(state=Endpoint.State.DISABLED)),
+            number_of(Campaign.objects.filter(has_all, closed_at=None, is_standing=False)),
         )
     )
 
@@ -336,6 +344,15 @@ def _webhooks(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Wai
             address = reverse("webhooks:webhooks", args=[collection.slug])
             yield WaitingTask(
                 count, _plural(count, "webhook", "turned off after failures"), collection, address, "View"
+            )
+
+
+def _rated_campaigns(work: OpenWork, collections: Iterable[Collection]) -> Iterator[WaitingTask]:
+    for collection in collections:
+        if count := work.rated.get(collection.pk, 0):
+            address = reverse("campaigns:campaigns", args=[collection.slug])
+            yield WaitingTask(
+                count, _plural(count, "rated campaign", "to close"), collection, address, "Close"
             )
 
 

@@ -64,7 +64,7 @@ def _row(line: BoardLine, href: str, is_ticked: bool, judged_at: int) -> str:
         f' id="tick-{row.run_id}" form="ticked" aria-label="Compare {run}" data-key-action="skip"',
         f"{' checked' if is_ticked else ''}> {row.interval}</td>",
         f'<th scope="row" class="board-run"><a href="{href}">{run}</a>',
-        f"<small>{as_html(line.origin)} {_notes(row, judged_at)}</small></th>",
+        f" <small>{as_html(line.origin)} {_notes(row, judged_at)}</small></th>",
         f'<td class="board-axis">{dot_svg(line.dot, row) if line.dot else ""}</td>',
         f'<td class="num board-score">{first}</td><td class="board-change">{_change(line)}</td>',
         *(f'<td class="num">{number}</td>' for number in others),
@@ -101,7 +101,7 @@ def _notes(row: BoardRow, judged_at: int) -> str:
     if row.n_answered != row.n_topics:
         answered = f"{row.n_answered} of {counted(row.n_topics, 'topic')}"
         notes.append(f'<span title="A topic that the run lacks counts 0">{answered}</span>')
-    if row.judged is not None and row.judged < 1:
+    if row.current is None and row.judged is not None and row.judged < 1:
         of = f"Of its first {counted(judged_at, 'passage')}"
         notes.append(f'<span title="{of}">{percent(row.judged)} graded</span>')
     if row.current is not None:

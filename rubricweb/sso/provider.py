@@ -14,6 +14,7 @@ from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.internal import jwtkit
 from allauth.socialaccount.models import SocialApp, SocialLogin, SocialToken
+from allauth.socialaccount.providers.base.constants import AuthError
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
@@ -134,6 +135,17 @@ def is_of_this_request(login: SocialLogin) -> bool:
     return hmac.compare_digest(str(login.claims.get("nonce", "")).encode(), login.state["nonce"].encode())
 
 
+def declined(request: HttpRequest) -> HttpResponse:
+    """Answer 403 to who went to the provider and did not sign in there."""
+    return errors.page(
+        HTTPStatus.FORBIDDEN,
+        "You were not signed in",
+        f"{settings.SSO.name} sent you back without signing you in.",
+        request=request,
+        signs_in=True,
+    )
+
+
 def failed(request: HttpRequest, *, reason: str) -> HttpResponse:
     """Answer 502 where the provider did not say who this is. The reason is logged, without what it sent."""
     logger.warning("sign-in by %s failed: %s", settings.SSO.name, reason)
@@ -167,5 +179,7 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has
     def on_authentication_error(
         self, request: HttpRequest, provider: Organization, *args: object, **kwargs: Any
     ) -> NoReturn:
+        if kwargs.get("error") == AuthError.CANCELLED:
+            raise ImmediateHttpResponse(declined(request))
         reason = type(kwargs["exception"]).__name__ if kwargs.get("exception") else str(kwargs.get("error"))
         raise ImmediateHttpResponse(failed(request, reason=reason))

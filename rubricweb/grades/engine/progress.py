@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +13,7 @@ from django.db.models import Count, F, Max, QuerySet
 from grading.graders import registry
 from grading.types import Outcome, Purpose
 from rubricweb.core.compiled import compiled_once
-from rubricweb.core.formatting import number
+from rubricweb.core.formatting import counted
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine.breaker import label, problem_of, remedy
@@ -107,10 +107,12 @@ def _moves(row: JobRow) -> bool:
 def _press_line(rows: list[JobRow]) -> JobLine:
     first, jobs = rows[0].job, [row.job for row in rows]
     rating = [row for row in rows if row.job.config.purpose != Purpose.EXTRACT] or rows
-    done, total = (sum(getattr(row, name) for row in rating) for name in ("done", "total"))
     state = _state_of(jobs)
-    all_done, all_cells = (sum(getattr(row, name) for row in rows) for name in ("done", "total"))
+    all_done, all_cells = _counts(rows)
     live = [row for row in rows if row.is_live]
+    # Once everything is rated, what is left to count are the answers to extract.
+    is_rated = bool(live) and not any(row.is_live for row in rating)
+    done, total = _counts(live if is_rated else rating)
     waits = [] if any(_moves(row) for row in live) else [row.wait for row in live if row.wait]
     times = [row.remaining for row in live]
     ranges = [time for time in times if time]
@@ -118,11 +120,11 @@ def _press_line(rows: list[JobRow]) -> JobLine:
     verb = "Extract answers from" if job.config.purpose == Purpose.EXTRACT else "Grade"
     failed = "failed " if job.is_retry and not job.is_again else ""
     again = " again" if job.is_retry else ""
-    pairs = "pair" if total == 1 else "pairs"
+    pairs = counted(_counts(rating)[1], f"{failed}pair")
     return JobLine(
         kind=GRADING,
         pk=first.pk,
-        title=f"{verb} {number(total)} {failed}{pairs}{again} with {job.config.model_name}",
+        title=f"{verb} {pairs}{again} with {job.config.model_name}",
         detail="; ".join(dict.fromkeys(job.scope for job in jobs)),
         state=state,
         at=first.created_at,
@@ -130,7 +132,7 @@ def _press_line(rows: list[JobRow]) -> JobLine:
         done=done,
         total=total,
         failed=sum(row.to_retry for row in rows),
-        unit="pair",
+        unit="answer" if is_rated else "pair",
         share=all_done / all_cells if all_cells else 0,
         remaining=(sum(low for low, _ in ranges), sum(high for _, high in ranges))
         if ranges and len(ranges) == len(times)
@@ -143,6 +145,11 @@ def _press_line(rows: list[JobRow]) -> JobLine:
         acts=_acts(rows, state),
         parts=tuple(rows),
     )
+
+
+def _counts(rows: Sequence[JobRow]) -> tuple[int, int]:
+    """Return how many cells of the jobs are done, and how many there are."""
+    return sum(row.done for row in rows), sum(row.total for row in rows)
 
 
 def _state_of(jobs: list[GradingJob]) -> str:

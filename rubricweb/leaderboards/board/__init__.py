@@ -153,8 +153,8 @@ class ColumnScore:
     n_topics: int
 
 
-CERTAIN = 1e-9
-"""Interval ends that are closer are one number."""
+CERTAIN = 1e-6
+"""Interval ends that are closer are one number: rates of the model are kept off 0 and 1 by 1e-9."""
 
 
 @dataclass(frozen=True, slots=True)

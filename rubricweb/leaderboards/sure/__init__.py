@@ -110,17 +110,17 @@ def precision(relevant: int, labelled: int, n: int, grades: str) -> str:
 
 
 def confirmed(by_grade: Sequence[tuple[int, int, int]]) -> str:
-    """Return how often people confirm the highest grade that enough cells have: grade, cells, covered.
+    """Return how often people agree with the highest grade that enough cells have: grade, cells, covered.
 
     >>> confirmed([(4, 40, 20), (5, 20, 18)]), confirmed([(5, 3, 3)])
-    ('People confirm grade 5 nine times in ten', 'Too few pairs drawn at random: 3')
+    ('People say that grade 5 covers the item nine times in ten', 'Too few pairs drawn at random: 3')
     """
     n = sum(cells for _, cells, _ in by_grade)
     enough = [row for row in by_grade if row[1] >= ENOUGH_OF_A_GRADE]
     if n < ENOUGH_CELLS or not enough:
         return f"Too few pairs drawn at random: {n:,}"
     grade, cells, covered = max(enough)
-    return f"People confirm grade {grade} {in_words(covered / cells)}"
+    return f"People say that grade {grade} covers the item {in_words(covered / cells)}"
 
 
 def influence(n_items: int, n_beyond: int, largest_move: int, *, can_tell: bool) -> str:

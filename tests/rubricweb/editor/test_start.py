@@ -87,7 +87,7 @@ def test_drafting_for_all_topics_begins_a_bank(client_of, developer, collection,
     assert [chunk.topic for chunk in job.chunks.all()] == topics
     assert (job.backend, job.llm, job.by, job.most_calls) == (*MODEL.split("|"), developer, 99)
     html = " ".join(markup(client_of(developer).get(answer.url, follow=True)).split())
-    assert "<strong>0 of 3</strong>" in html
+    assert "<strong>0 of 3 topics.</strong>" in html
     assert "Cancel" in html
     begin(client_of(developer), collection)
     assert DraftJob.objects.count() == 1, "topics that are being asked about are not asked about again"
@@ -113,7 +113,7 @@ def test_a_job_says_how_far_it_is_and_is_steered(client_of, developer, collectio
     page = reverse("editor:review-drafts", args=[collection.slug])
     part = " ".join(markup(client.get(page, headers=parts)).split())
     assert part.startswith('<section id="start"')
-    assert "<strong>1 of 3</strong>" in part
+    assert "<strong>1 of 3 topics.</strong>" in part
     assert client.post(reverse("editor:draft-steer", args=[bank.pk, job.pk, "pause"])).status_code == 302
     assert "Change limits" in markup(client.get(page, headers=parts))
     limits = reverse("editor:draft-limits", args=[bank.pk, job.pk])
@@ -122,6 +122,20 @@ def test_a_job_says_how_far_it_is_and_is_steered(client_of, developer, collectio
     client.post(reverse("editor:draft-steer", args=[bank.pk, job.pk, "cancel"]))
     assert live_job(bank) is None
     assert Draft.objects.count() == 1
+
+
+def test_drafts_of_an_ended_job_are_what_comes_next(client_of, developer, viewer, collection, topics, work):
+    begin(client_of(developer), collection)
+    work()
+    bank = collection.banks.get()
+    html = " ".join(page_of(client_of(developer), collection).split())
+    assert "3 drafts to accept or reject" in html
+    assert f"/collections/{collection.slug}/editor/drafts/?bank={bank.pk}" in html
+    assert "Write for t1" in html
+    assert "with a model" not in html
+    assert "accept or reject" not in page_of(client_of(viewer), collection)
+    inbox = client_of(developer).get(reverse("editor:drafts", args=[bank.pk, topics[0].pk]))
+    assert "no questions yet" not in markup(inbox)
 
 
 def test_limits_are_asked_for_and_another_model_has_its_own_price(
@@ -178,6 +192,11 @@ def test_review_goes_from_topic_to_topic(client_of, developer, collection, topic
     fresh = " ".join(markup(client.post(accept, headers={"HX-Request": "true"})).split())
     assert "No drafts left on this topic." in fresh
     assert "Next topic: t2" in fresh
+    for draft in Draft.objects.filter(state=Draft.State.WAITING):
+        accept = reverse("editor:draft-accept", args=[bank.pk, draft.pk])
+        last = markup(client.post(accept, headers={"HX-Request": "true"}))
+    assert "No draft waits for a decision." in last
+    assert f'href="{collection.get_absolute_url()}"' in last
 
 
 def test_an_accepted_draft_can_be_taken_back(client_of, developer, collection, topics, work):

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 import time
+from uuid import uuid4
 
 import pytest
 from django.urls import reverse
 from django.utils.html import strip_tags
 
+from grading.types import Purpose
 from rubricweb.archives.models import Archive
 from rubricweb.banks.actions import revise_item
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine.missing import missing_cells
+from rubricweb.grades.engine.progress import JobRow, press_lines
 from rubricweb.grades.engine.stages import stages
 from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.jobs import queue
+from rubricweb.jobs.models import Job
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.steering import steer
 from rubricweb.jobs.worker import work_on
@@ -285,6 +289,24 @@ def test_what_one_press_starts_is_one_line_with_its_parts(
         client.post(cancel_of(jobs[0]), {"part": "jobs"}, headers=HTMX)
         states = GradingJob.objects.values_list("state", flat=True)
         assert set(states) == {GradingJob.State.CANCELLED}
+
+
+def test_once_all_is_rated_the_line_counts_answers(collection, developer):
+    press = uuid4()
+
+    def row(pk, purpose, done):
+        job = GradingJob(pk=pk, collection=collection, by=developer, press=press, total=5, scope="a topic")
+        job.config = GraderConfig(purpose=purpose, llm="paper", prompt_class="QuestionSelfRatedPrompt")
+        job.state = Job.State.DONE if done == 5 else Job.State.RUNNING
+        return JobRow(done=done, failed=0, working=1, rate=None, remaining=(60, 90), job=job, errors=())
+
+    rating, answers = row(1, Purpose.RATE, 3), row(2, Purpose.EXTRACT, 1)
+    [line] = press_lines([rating, answers])
+    assert (line.title, line.done, line.total, line.unit) == ("Grade 5 pairs with paper", 3, 5, "pair")
+    [line] = press_lines([row(1, Purpose.RATE, 5), answers])
+    assert (line.title, line.done, line.total, line.unit) == ("Grade 5 pairs with paper", 1, 5, "answer")
+    [line] = press_lines([row(1, Purpose.RATE, 5), row(2, Purpose.EXTRACT, 5)])
+    assert (line.done, line.total, line.unit) == (5, 5, "pair")
 
 
 def test_going_on_grades_what_a_cancelled_line_left(client_of, developer, job):

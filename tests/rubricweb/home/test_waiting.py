@@ -101,7 +101,7 @@ def test_the_checklist_names_what_is_left(autumn, assessor, client_of):
     assert client_of(assessor).get("/").context["only"].checklist is None
 
 
-def test_an_open_campaign_keeps_the_release_waiting(bank, collection, owner, assessor):
+def test_an_open_campaign_keeps_the_release_waiting(bank, collection, owner, assessor, client_of):
     campaign = blind_campaign(bank, by=owner, assignees=[assessor])
     cells = f"{HIDDEN} pairs are left out until their campaigns are closed"
 
@@ -113,7 +113,10 @@ def test_an_open_campaign_keeps_the_release_waiting(bank, collection, owner, ass
     assert campaigns().startswith(f"Campaigns: {2 * HIDDEN} ratings left; {cells}; Conflicts between")
     Turn.objects.update(state=Turn.State.SUBMITTED)
     assert campaigns().startswith(f"Campaigns: {cells}; Conflicts between")
+    assert tasks(client_of(owner).get("/"))["rated campaign to close"] == 1
+    assert "rated campaign to close" not in tasks(client_of(assessor).get("/"))
     close_campaign(campaign, by=owner)
+    assert "rated campaign to close" not in tasks(client_of(owner).get("/"))
     assert campaigns().startswith("Conflicts between assessors: ")
 
 

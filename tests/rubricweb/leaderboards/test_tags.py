@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.html import strip_tags
+
 from rubricweb.leaderboards.board import BoardRow
 from rubricweb.leaderboards.board.columns import BoardCell
 from rubricweb.leaderboards.board_page import BoardLine, TopicCell
@@ -38,12 +40,13 @@ def test_a_ticked_run_keeps_its_tick() -> None:
 
 
 def test_what_a_run_lacks_is_said_beside_its_name() -> None:
-    html = board_rows([line(n_answered=1, judged=0.25, current=0.5, is_closed_book=True)], "/", "", (), 10)
-    for said in (
-        "closed book",
-        "1 of 2 topics",
-        "25\u202f% graded",
-        "50\u202f% current",
-        "first 10 passages",
-    ):
+    html = board_rows([line(n_answered=1, judged=0.25, is_closed_book=True)], "/", "", (), 10)
+    for said in ("closed book", "1 of 2 topics", "25\u202f% graded", "first 10 passages"):
         assert said in html
+    assert " RAG " in strip_tags(html)
+
+
+def test_of_a_run_that_is_being_graded_one_share_is_said() -> None:
+    html = board_rows([line(judged=0.25, current=0.5)], "/", "", (), 10)
+    assert "50\u202f% current" in html
+    assert "graded" not in html

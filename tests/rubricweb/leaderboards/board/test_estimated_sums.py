@@ -16,7 +16,7 @@ from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import BoardSpec, files, selectors, sentences
+from rubricweb.leaderboards.board import BoardSpec, RunEstimate, files, selectors, sentences
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.portable]
@@ -113,6 +113,11 @@ def test_estimates_of_all_cells_are_the_scores_by_people(spec_of, opened, rated,
     line = next(line for line in files.tex_lines(board) if " run0 " in line)
     assert line.endswith("& -- & -- \\\\"), "no interval of no width"
     assert all(estimate.is_certain for estimate in by_run.values())
+
+
+def test_what_the_arithmetic_leaves_is_no_interval():
+    assert RunEstimate(0.766666666666669, 0.766666664209496, 0.766666669123838).is_certain
+    assert not RunEstimate(0.7667, 0.7666, 0.7668).is_certain
 
 
 def test_estimates_of_a_part_have_intervals_that_hold_the_score_by_people(spec_of, opened, rated):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import pytest
 from allauth.socialaccount.models import SocialAccount
@@ -181,6 +182,14 @@ def test_state_is_of_this_browser_and_used_once(client, way_back, switch):
     assert client.get(f"{reverse('sso:callback')}?error=access_denied").status_code == 502
     assert client.get(address).status_code == 302
     assert client.get(address).status_code == 502
+
+
+def test_who_cancels_at_the_provider_is_not_told_of_a_fault(client, way_back):
+    page = client.get(re.sub("code=[^&]+", "error=access_denied", way_back(client)))
+    assert page.status_code == 403
+    text = page.content.decode()
+    assert "sent you back without signing you in." in text
+    assert "administrator" not in text
 
 
 @pytest.mark.parametrize(
