@@ -162,12 +162,30 @@ def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats
     >>> coincidences(np.array([[0, 1, -1], [0, 0, 1]]), [0, 1]).tolist()
     [[2.0, 1.0], [1.0, 0.0]]
     """
+    return np.asarray(_of_units(ratings, categories).sum(axis=0))
+
+
+def coincidences_by(ratings: NDArray[np.int_], groups: Labels, categories: Sequence[int]) -> Floats:
+    """Return `coincidences` of each group of units, shape (groups, categories, categories).
+
+    `groups` names that of each unit; the groups rise.
+
+    >>> coincidences_by(np.array([[0, 1, -1], [0, 0, 1]]), [8, 7, 7], [0, 1]).tolist()
+    [[[0.0, 1.0], [1.0, 0.0]], [[2.0, 0.0], [0.0, 0.0]]]
+    """
+    names, place = np.unique(np.asarray(groups), return_inverse=True)
+    matrices = np.zeros((len(names), len(categories), len(categories)))
+    np.add.at(matrices, place, _of_units(ratings, categories))
+    return matrices
+
+
+def _of_units(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats:
+    """Return what each unit adds, shape (units, categories, categories)."""
     counts = np.stack([(ratings == value).sum(axis=0) for value in categories], axis=-1).astype(np.float64)
     raters = counts.sum(axis=-1)
-    paired = counts[raters >= 2]
-    weights = 1.0 / (raters[raters >= 2] - 1)
-    pairs = np.einsum("uc,ud,u->cd", paired, paired, weights)
-    return np.asarray(pairs - np.diag(np.einsum("uc,u->c", paired, weights)), dtype=np.float64)
+    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :]
+    pairs -= counts[:, :, np.newaxis] * np.eye(len(categories))
+    return np.asarray(divide_or_zero(pairs, np.maximum(raters - 1, 0)[:, np.newaxis, np.newaxis]))
 
 
 def ordinal_alpha(pairs: Floats) -> Floats:

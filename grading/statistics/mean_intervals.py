@@ -41,6 +41,8 @@ Z = 1.959963984540054
 """The normal quantile of an interval of LEVEL."""
 MIN_TOPICS = 5
 """Fewer say nothing of other topics."""
+KEPT_INTERVALS = 1_000
+"""Intervals of numbers of sums that are kept, each by the tables it is of: a page asks for the same again."""
 _ROUNDING = 1e-9
 _LEAST_SPREAD = 0.3
 """The least spread of a resample, in standard deviations of the sample.
@@ -233,7 +235,16 @@ def statistic_interval(
     >>> round(ends.low, 2), round(ends.high, 2)
     (0.37, 0.75)
     """
-    counted = tables[tables.any(axis=tuple(range(1, tables.ndim)))].astype(np.float64)
+    content = np.asarray(tables, dtype=np.float64)
+    return _statistic_interval(content.tobytes(), content.shape, statistic, bounds)
+
+
+@lru_cache(maxsize=KEPT_INTERVALS)
+def _statistic_interval(
+    content: bytes, shape: tuple[int, ...], statistic: Statistic, bounds: tuple[float, float]
+) -> ConfidenceInterval:
+    tables = np.frombuffer(content).reshape(shape)
+    counted = tables[tables.any(axis=tuple(range(1, tables.ndim)))]
     n, total = len(counted), counted.sum(axis=0)
     if n < MIN_TOPICS:
         return UNDEFINED

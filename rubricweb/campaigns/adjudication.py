@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from django.utils import timezone
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, Decision
 from rubricweb.core import audit
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import human_ratings, visibility
@@ -76,6 +77,8 @@ class Event:
 
 Ratings = dict[int, int]
 """One rating by person."""
+EventRow = tuple[int, int, int, int, int, int | None, str, bool]
+"""Topic, revision, passage, person, and the fields of `Event`."""
 EventsByCell = dict[CellKey, dict[int, list[Event]]]
 """By cell and person."""
 
@@ -99,17 +102,12 @@ def ratings(
 @read_once
 def _visible_events(collection: Collection, campaign: Campaign | None, at_least: int) -> EventsByCell:
     """Return each person's events of the cells that the reader may see, in order."""
-    rows = _events(collection, campaign)
-    if at_least > 1:
-        same = HumanGrade.objects.filter(
-            topic__collection=collection, revision=OuterRef("revision"), passage=OuterRef("passage")
-        ).order_by()
-        counted = same.values("revision", "passage").annotate(people=Count("by", distinct=True))
-        rows = rows.filter(Exists(counted.filter(people__gte=at_least)))
+    is_narrowed = campaign is not None or at_least > 1
+    rows = _events(collection, campaign, at_least) if is_narrowed else _all_events(collection.pk)
     events: EventsByCell = {}
-    fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
-    for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
-        events.setdefault(CellKey(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
+    for topic, revision, passage, by, number, rating, how, is_withdrawn in rows:
+        by_person = events.setdefault(CellKey(topic, revision, passage), {})
+        by_person.setdefault(by, []).append(Event(number, rating, how, is_withdrawn))
     visibility.count_ratings(collection.pk)
     hidden = visibility.without_ratings(collection.pk)
     return {
@@ -119,14 +117,27 @@ def _visible_events(collection: Collection, campaign: Campaign | None, at_least:
     }
 
 
-def _events(collection: Collection, campaign: Campaign | None) -> QuerySet[HumanGrade]:
-    rows = HumanGrade.objects.filter(topic__collection=collection).exclude(how=How.ADJUDICATED)
-    if campaign is None:
-        return rows
-    cells = CampaignCell.objects.filter(
-        campaign=campaign, revision=OuterRef("revision"), passage=OuterRef("passage")
-    )
-    return rows.filter(Exists(cells))
+def _events(collection: Collection, campaign: Campaign | None, at_least: int) -> Iterator[EventRow]:
+    rows = _in_order(HumanGrade.objects.filter(topic__collection=collection))
+    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    if campaign is not None:
+        rows = rows.filter(Exists(CampaignCell.objects.filter(campaign=campaign, **place)))
+    if at_least > 1:
+        same = HumanGrade.objects.filter(topic__collection=collection, **place).order_by()
+        counted = same.values("revision", "passage").annotate(people=Count("by", distinct=True))
+        rows = rows.filter(Exists(counted.filter(people__gte=at_least)))
+    return rows.iterator()
+
+
+@compiled_once
+def _all_events(collection: int) -> QuerySet[HumanGrade, EventRow]:
+    return _in_order(HumanGrade.objects.filter(topic__collection=collection))
+
+
+def _in_order(rows: QuerySet[HumanGrade]) -> QuerySet[HumanGrade, EventRow]:
+    """Return the events among the rows, without decisions."""
+    fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
+    return rows.exclude(how=How.ADJUDICATED).order_by("number").values_list(*fields)
 
 
 def _settled(by_person: Mapping[int, list[Event]], which: CountedRating) -> Ratings:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from numpy.typing import NDArray
 
 from grading.arrays import divide
@@ -16,7 +17,7 @@ from grading.statistics.agreement import (
     COEFFICIENT,
     ENOUGH_CELLS,
     cohen_kappa,
-    coincidences,
+    coincidences_by,
     contingencies,
     ordinal_alpha,
     weighted_kappa,
@@ -43,18 +44,39 @@ Tables = NDArray[np.int64]
 """Shape (topics, 6, 6)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class AssessorPair:
     """Two assessors who rated the same cells."""
 
     first: str
     second: str
-    cells: int
-    same: float
-    kappa: float
-    weighted: float
-    interval: ConfidenceInterval
-    """The interval of the weighted kappa, over topics."""
+    tables: Tables
+
+    @cached_property
+    def whole(self) -> Tables:
+        """Shape (6, 6)."""
+        return np.asarray(self.tables.sum(axis=0))
+
+    @cached_property
+    def cells(self) -> int:
+        return int(self.whole.sum())
+
+    @property
+    def same(self) -> float:
+        return float(np.trace(self.whole) / self.cells)
+
+    @property
+    def kappa(self) -> float:
+        return float(cohen_kappa(self.whole))
+
+    @property
+    def weighted(self) -> float:
+        return float(weighted_kappa(self.whole))
+
+    @property
+    def interval(self) -> ConfidenceInterval:
+        """Return the interval of the weighted kappa, over topics."""
+        return statistic_interval(self.tables, weighted_kappa, bounds=COEFFICIENT)
 
     @property
     def is_too_few(self) -> bool:
@@ -105,16 +127,6 @@ class Anchoring:
         return min(self.blind, self.assisted) < ENOUGH_CELLS
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementView:
-    overall: Overall
-    pairs: tuple[AssessorPair, ...]
-    with_grader: tuple[AssessorPair, ...]
-    by_topic: tuple[AlphaRow, ...]
-    by_item: tuple[AlphaRow, ...]
-    anchoring: Anchoring | None
-
-
 def document(row: AlphaRow | Overall | Anchoring) -> dict[str, object]:
     """Return the row for files: numbers of too few cells are None, where the page prints "too few"."""
     numbers = asdict(row)
@@ -140,31 +152,51 @@ class RatingsArray:
         return np.array([place.revision for place in self.places], dtype=np.int64)
 
 
-def agreement(collection: Collection, rater: Rater | None, *, shows_names: bool = False) -> AgreementView:
-    """Return the agreement of the collection's assessors.
+@dataclass(frozen=True, eq=False)
+class AgreementView:
+    """The agreement of a collection's assessors, each part of it computed when it is read."""
 
-    `rater` is the grader that people are compared with, if any.
-    """
+    collection: Collection
+    rated: RatingsArray
+    names: Sequence[str]
+    """By rater."""
+
+    @cached_property
+    def overall(self) -> Overall:
+        return _overall(self.rated)
+
+    @cached_property
+    def pairs(self) -> tuple[AssessorPair, ...]:
+        named = list(zip(self.names, self.rated.ratings, strict=True))
+        return _largest(
+            _pair(self.rated, (first, second), row, other)
+            for (first, row), (second, other) in combinations(named, 2)
+        )
+
+    def with_grader(self, rater: Rater) -> tuple[AssessorPair, ...]:
+        """Return each assessor with the grader."""
+        graded = _graded(self.collection, rater, self.rated)
+        named = zip(self.names, self.rated.ratings, strict=True)
+        return _largest(_pair(self.rated, (name, rater.name), row, graded) for name, row in named)
+
+    @cached_property
+    def by_topic(self) -> tuple[AlphaRow, ...]:
+        names = {topic.pk: str(topic) for topic in _topics(self.collection.pk)}
+        return _by(self.rated, self.rated.topics, names)
+
+    @cached_property
+    def by_item(self) -> tuple[AlphaRow, ...]:
+        return _by(self.rated, self.rated.revisions, _item_names(self.rated))
+
+    @cached_property
+    def anchoring(self) -> Anchoring | None:
+        return anchoring(self.collection)
+
+
+def agreement(collection: Collection, *, shows_names: bool = False) -> AgreementView:
+    """Return the agreement of the collection's assessors."""
     rated = _rated(collection, CountedRating.LATEST)
-    names = _names(collection, rated.raters, shows_names=shows_names)
-    graded = _graded(collection, rater, rated)
-    pairs = [
-        _pair(rated, (names[first], names[second]), rated.ratings[first], rated.ratings[second])
-        for first, second in combinations(range(len(rated.raters)), 2)
-    ]
-    grader = rater.name if rater else ""
-    with_grader = [
-        _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
-    ]
-    topic_names = {topic.pk: str(topic) for topic in _topics(collection.pk)}
-    return AgreementView(
-        overall=_overall(rated),
-        pairs=_largest(pairs),
-        with_grader=_largest(with_grader),
-        by_topic=_by(rated, rated.topics, topic_names),
-        by_item=_by(rated, rated.revisions, _item_names(rated)),
-        anchoring=anchoring(collection),
-    )
+    return AgreementView(collection, rated, _names(collection, rated.raters, shows_names=shows_names))
 
 
 def independent_agreement(collection: Collection) -> Overall:
@@ -191,10 +223,10 @@ def _names(collection: Collection, raters: Sequence[int], *, shows_names: bool) 
     return [str(users[person]) for person in raters]
 
 
-def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) -> NDArray[np.int64]:
+def _graded(collection: Collection, rater: Rater, rated: RatingsArray) -> NDArray[np.int64]:
     """Return the grader's ratings of the same cells; -1 without one."""
     graded = np.full(len(rated.places), -1, dtype=np.int64)
-    if rater is None or not rated.places:
+    if not rated.places:
         return graded
     pool = collection_pool(collection)
     uids = dict(
@@ -225,19 +257,8 @@ def _tables(rated: RatingsArray, first: NDArray[np.int64], second: NDArray[np.in
 def _pair(
     rated: RatingsArray, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> AssessorPair | None:
-    tables = _tables(rated, first, second)
-    whole = tables.sum(axis=0)
-    if not whole.sum():
-        return None
-    return AssessorPair(
-        first=names[0],
-        second=names[1],
-        cells=int(whole.sum()),
-        same=float(np.trace(whole) / whole.sum()),
-        kappa=float(cohen_kappa(whole)),
-        weighted=float(weighted_kappa(whole)),
-        interval=statistic_interval(tables, weighted_kappa, bounds=COEFFICIENT),
-    )
+    pair = AssessorPair(*names, _tables(rated, first, second))
+    return pair if pair.cells else None
 
 
 def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
@@ -246,11 +267,7 @@ def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
 
 
 def _overall(rated: RatingsArray) -> Overall:
-    topics = rated.topics
-    by_topic = [
-        coincidences(rated.ratings[:, topics == topic], LEVELS) for topic in np.unique(topics).tolist()
-    ]
-    tables = np.array(by_topic).reshape(-1, len(LEVELS), len(LEVELS))
+    tables = coincidences_by(rated.ratings, rated.topics, LEVELS)
     return Overall(
         cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
         raters=len(rated.raters),
@@ -261,13 +278,14 @@ def _overall(rated: RatingsArray) -> Overall:
 
 def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
     """Return one row per topic or item that has a name, the least agreement first."""
-    rows = []
     twice = (rated.ratings >= 0).sum(axis=0) >= 2
-    for group in filter(names.__contains__, np.unique(groups[twice]).tolist()):
-        of_group = rated.ratings[:, twice & (groups == group)]
-        pairs = coincidences(of_group, LEVELS)
-        same = float(np.trace(pairs) / pairs.sum())
-        rows.append(AlphaRow(names[group], of_group.shape[1], same, float(ordinal_alpha(pairs))))
+    of, cells = np.unique(groups[twice], return_counts=True)
+    pairs = coincidences_by(rated.ratings[:, twice], groups[twice], LEVELS)
+    same = divide(np.trace(pairs, axis1=1, axis2=2), pairs.sum(axis=(1, 2)))
+    columns = (column.tolist() for column in (of, cells, same, ordinal_alpha(pairs)))
+    rows = [
+        AlphaRow(names[group], *numbers) for group, *numbers in zip(*columns, strict=True) if group in names
+    ]
     return tuple(sorted(rows, key=lambda row: (row.same, -row.cells, row.name))[:MOST_ROWS])
 
 
@@ -282,11 +300,9 @@ def anchoring(collection: Collection) -> Anchoring | None:
     Only campaigns that assign the mode at random count.
     """
     hidden = visibility.without_ratings(collection.pk)
-    rows = [row for row in _mixed(collection.pk) if row[1:3] not in hidden[row[0]].ratings]
-    by_graders = _grader_ratings({row[3] for row in rows}, {row[1] for row in rows})
     tables: dict[int, Tables] = {}
-    for topic, revision, passage, config, mode, rating in rows:
-        if (grader := by_graders.get((config, revision, passage))) is not None:
+    for topic, revision, passage, mode, rating, grader in _mixed(collection.pk):
+        if grader is not None and (revision, passage) not in hidden[topic].ratings:
             table = tables.setdefault(topic, np.zeros((2, 2), dtype=np.int64))
             table[int(mode == Turn.Mode.ASSISTED), int(rating != grader)] += 1
     whole = sum(tables.values(), np.zeros((2, 2), dtype=np.int64))
@@ -305,20 +321,15 @@ def _topics(collection: int) -> QuerySet[Topic, Topic]:
 
 @compiled_once
 def _mixed(collection: int) -> QuerySet[Turn, Any]:
-    """Return topic, revision, passage, config, mode and rating of the turns of campaigns of both modes."""
+    """Return topic, revision, passage, mode, rating and grade of the turns of campaigns of both modes."""
     turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
     turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
-    cell = ("cell__topic", "cell__revision", "cell__passage", "cell__config")
-    return turns.values_list(*cell, "mode", "rating")
+    cell = {name: OuterRef(f"cell__{name}") for name in ("config", "revision", "passage")}
+    graded = turns.annotate(graded=Subquery(Grade.objects.filter(**cell).values("rating")))
+    return graded.values_list("cell__topic", "cell__revision", "cell__passage", "mode", "rating", "graded")
 
 
 def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
     """Return the share of agreement when assisted minus that when blind, from shape (..., 2, 2) to (...)."""
     shares = divide(tables[..., 0], tables.sum(axis=-1))
     return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
-
-
-def _grader_ratings(configs: set[int], revisions: set[int]) -> dict[tuple[int, int, int], int]:
-    rows = Grade.objects.filter(config__in=configs, revision__in=revisions, rating__isnull=False)
-    fields = rows.values_list("config_id", "revision_id", "passage_id", "rating")
-    return {(config, revision, passage): rating for config, revision, passage, rating in fields.iterator()}

@@ -151,26 +151,38 @@ def _values(collection: int, away: QuerySet[Any, Any]) -> QuerySet[OfficialScore
 
 @compiled_once
 def _values_of_all(collection: int) -> QuerySet[OfficialScore, Any]:
-    return _values(collection, Run.objects.not_accepted().filter(collection=collection).values("run_tag"))
+    return _values(collection, _not_accepted(collection))
 
 
-def _away(collection: Collection, runs: RunSlice | None) -> QuerySet[Any, Any]:
-    """Return the tags of the collection's runs that do not count."""
-    away = collection.runs.exclude(pk__in=runs.run_pks) if runs else collection.runs.not_accepted()
-    return away.values("run_tag")
+def _away(collection: Collection, runs: RunSlice) -> QuerySet[Any, Any]:
+    """Return the tags of the collection's other runs, which do not count."""
+    return collection.runs.exclude(pk__in=runs.run_pks).values("run_tag")
+
+
+def _not_accepted(collection: int) -> QuerySet[Any, Any]:
+    return Run.objects.not_accepted().filter(collection=collection).values("run_tag")
 
 
 def with_topics(collection: Collection, board: Official, runs: RunSlice | None = None) -> Official:
     """Return the board with its scores of topics, of the same runs as `official_boards`."""
-    away = _away(collection, runs)
-    rows = collection.official_scores.filter(board=board.name, topic__isnull=False)
-    scores = list(
-        rows.exclude(run_tag__in=away).order_by("pk").values_list("topic__query_id", "run_tag", "value")
-    )
+    if runs:
+        scores = list(_by_topic(collection.pk, board.name, _away(collection, runs)))
+    else:
+        scores = _by_topic_of_all(collection.pk, board.name)
     by_topic: dict[str, dict[str, float]] = {}
     for query_id, run_tag, value in scores:
         by_topic.setdefault(query_id, {})[run_tag] = value
     return replace(board, by_topic=by_topic)
+
+
+def _by_topic(collection: int, board: str, away: QuerySet[Any, Any]) -> QuerySet[OfficialScore, Any]:
+    rows = OfficialScore.objects.filter(collection=collection, board=board, topic__isnull=False)
+    return rows.exclude(run_tag__in=away).order_by("pk").values_list("topic__query_id", "run_tag", "value")
+
+
+@compiled_once
+def _by_topic_of_all(collection: int, board: str) -> QuerySet[OfficialScore, Any]:
+    return _by_topic(collection, board, _not_accepted(collection))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.exemplars import NamedCell, exemplar_cells, without_exemplars
@@ -99,12 +99,13 @@ def _names(bank: int) -> QuerySet[Item, Any]:
     return now.values_list("topic__query_id", "revision__uid", "kind")
 
 
-def graded_uids(bank: Bank, config: GraderConfig, pool: CollectionPool) -> dict[int, tuple[str, ...]]:
-    """Return by topic of the pool the ids of the wordings that the grader grades, sorted."""
-    by_query: dict[str, list[str]] = {}
-    for query_id, uid in sorted(item_names(bank, config)):
-        by_query.setdefault(query_id, []).append(uid)
-    return {topic.topic_id: tuple(by_query.get(topic.query_id, ())) for topic in pool.topics}
+def graded_uids(bank: Bank, config: GraderConfig, topics: Sequence[TopicPool]) -> dict[int, tuple[str, ...]]:
+    """Return by topic the ids of the wordings that the grader grades, sorted."""
+    by_query: dict[str, list[str]] = {topic.query_id: [] for topic in topics}
+    for query_id, uid in item_names(bank, config):
+        if query_id in by_query:
+            by_query[query_id].append(uid)
+    return {topic.topic_id: tuple(sorted(by_query[topic.query_id])) for topic in topics}
 
 
 def sample(bank: Bank, config: GraderConfig) -> RatedSample:
@@ -119,11 +120,14 @@ def shared_cells(bank: Bank, config: GraderConfig) -> list[SharedCell]:
     Those that the grader was shown, as exemplars, are left out.
     """
     pool = collection_pool(bank.collection)
-    human, graded = human_matrices(pool), matrices(config, pool)
-    draws = set(_draws(bank.collection_id))
-    uids_of, exemplars = graded_uids(bank, config, pool), exemplar_cells([config])
+    human = human_matrices(pool)
+    rated = [topic for topic in pool.topics if human[topic.topic_id].matrix.item_ids]
+    if not rated:
+        return []
+    graded, draws = matrices(config, pool), set(_draws(bank.collection_id))
+    uids_of, exemplars = graded_uids(bank, config, rated), exemplar_cells([config])
     cells: list[SharedCell] = []
-    for topic in pool.topics:
+    for topic in rated:
         pk = topic.topic_id
         cells += _of_topic(graded[pk], human[pk], uids_of[pk], draws, exemplars)
     return cells
@@ -142,8 +146,6 @@ def _of_topic(
     draws: set[int],
     exemplars: set[NamedCell],
 ) -> Iterator[SharedCell]:
-    if not human.matrix.item_ids:
-        return
     by_grader, rated = (grades.matrix.columns(uids).ratings for grades in (graded, human))
     by_people = without_exemplars(rated, graded.pool, uids, exemplars)
     drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]
@@ -294,7 +296,7 @@ def orders(bank: Bank, config: GraderConfig, fitted: LabelMaps) -> Orders | None
     All three boards are of the cells that both people and the grader rated, without its exemplars.
     """
     pool = collection_pool(bank.collection)
-    items = graded_uids(bank, config, pool)
+    items = graded_uids(bank, config, pool.topics)
     human, graded = human_matrices(pool), matrices(config, pool)
     exemplars = exemplar_cells([config])
     by_people = {pk: _only_shared(of, graded[pk], items[pk], exemplars) for pk, of in human.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -30,9 +30,9 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.run_slices import RunSlice, pool_of
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of, within_scale
-from rubricweb.grades.matrices import matrices
+from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import BoardSpec
 from rubricweb.leaderboards.board.scores import NOTHING, topic_items_of
@@ -41,7 +41,6 @@ MAX_ANSWERS = 100
 MOST_ANSWERS = 5
 """The table of thresholds asks for up to so many items."""
 NO_JUDGMENT = -99
-KEPT_INTERVALS = 2_000
 
 Labels = NDArray[np.int16]
 
@@ -59,6 +58,16 @@ class Labeller:
     @property
     def label(self) -> str:
         return self.config.label
+
+    def units(self) -> list[tuple[TopicPool, TopicGrades, Uids]]:
+        """Return the topics with their ratings and items, of which the labels are made."""
+        visibility.refuse_sums(self.collection)
+        pool, kinds = pool_of(self.collection, self.runs), kinds_of(self.config)
+        items = topic_items_of(BoardSpec(self.collection, self.config, self.bank, kinds, MeasureSpec()))
+        grades = matrices(self.config, pool)
+        return [
+            (topic, grades[topic.topic_id], items.get(topic.topic_id, NOTHING).uids) for topic in pool.topics
+        ]
 
 
 @dataclass(frozen=True)
@@ -148,12 +157,7 @@ def agreements(labellers: Iterable[Labeller], *, min_answers: int = 1) -> list[A
 
 def kappa_interval(binary: Sequence[Counts]) -> ConfidenceInterval:
     """Return the interval of Cohen's kappa over topics, from 2 x 2 tables, one a topic."""
-    return _kappa_interval(np.array(binary, dtype=np.int64).tobytes())
-
-
-@lru_cache(maxsize=KEPT_INTERVALS)
-def _kappa_interval(binary: bytes) -> ConfidenceInterval:
-    tables = np.frombuffer(binary, dtype=np.int64).reshape(-1, 2, 2)
+    tables = np.array(binary, dtype=np.int64).reshape(-1, 2, 2)
     return statistic_interval(tables, cohen_kappa, bounds=COEFFICIENT)
 
 
@@ -194,20 +198,9 @@ def _agreement(labeller: Labeller, min_answers: int) -> Agreement:
 
 def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Labels]]:
     """Return, by topic: the label of each pooled passage, -1 where it has none."""
-    visibility.refuse_sums(labeller.collection)
-    pool = pool_of(labeller.collection, labeller.runs)
-    config = labeller.config
-    spec = BoardSpec(labeller.collection, config, labeller.bank, kinds_of(config), MeasureSpec())
-    items, grades = topic_items_of(spec), matrices(config, pool)
     return [
-        (
-            topic,
-            cover.labels(
-                grades[topic.topic_id].matrix.columns(items.get(topic.topic_id, NOTHING).uids).ratings,
-                min_answers=min_answers,
-            ),
-        )
-        for topic in pool.topics
+        (topic, cover.labels(grades.matrix.columns(uids).ratings, min_answers=min_answers))
+        for topic, grades, uids in labeller.units()
     ]
 
 

@@ -9,10 +9,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from django import template
+from django.template.context import Context
+from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
 from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
 from grading.measures import registry
+from rubricweb.accounts import roles
 from rubricweb.core.formatting import counted
 from rubricweb.core.tags import as_html, bdi, fill, joined, percent, score
 from rubricweb.leaderboards.comparison import number
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from rubricweb.leaderboards.board.columns import BoardCell
     from rubricweb.leaderboards.board_page import BoardLine, Parting
     from rubricweb.leaderboards.plots import Dot
+    from rubricweb.plots import Picture
 
 
 register = template.Library()
@@ -234,6 +238,70 @@ def parting_ticks(parting: Parting) -> SafeString:
     lines = [f'<line x1="{x}%" x2="{x}%" y1="2" y2="14" />' for x in parting.others]
     lines += [f'<line class="is-first" x1="{x}%" x2="{x}%" y1="0" y2="16" />' for x in parting.first]
     return mark_safe("".join(lines))  # noqa: S308  (numbers)
+
+
+PICTURE = """<section class="card picture" id="{name}" aria-labelledby="{name}-title">
+<h2 id="{name}-title">{title}</h2>
+{subtitle}<div class="picture-body">{body}</div>{facts}{table}
+</section>
+"""
+TABLE = """
+<details class="picture-table" {attributes}>
+<summary>Table</summary>
+<div class="picture-sheet" id="{name}-sheet">{content}</div>
+</details>"""
+FETCHED = (
+    'hx-get="{at}{name}" hx-trigger="toggle once" hx-target="find .picture-sheet" '
+    'hx-select="#{name}-sheet" hx-swap="outerHTML"'
+)
+
+
+@register.simple_tag(takes_context=True)
+def picture(context: Context, drawn: Picture) -> SafeString:
+    """Return a plot in its frame; its files and its table once the reader opens them."""
+    subtitle = fill('<p class="muted">{text}</p>\n', text=drawn.subtitle) if drawn.subtitle else ""
+    facts = [fill("<span>{label} <b>{value}</b></span>", label=f.label, value=f.value) for f in drawn.facts]
+    return fill(
+        PICTURE,
+        name=drawn.name,
+        title=drawn.title,
+        subtitle=subtitle,
+        body=drawn.plot.svg if drawn.plot else _button(context, drawn),
+        facts=fill('\n<p class="picture-facts">{facts}</p>', facts=joined(facts)) if facts else "",
+        table=_table(context, drawn) if drawn.has_sheet else "",
+    )
+
+
+def _button(context: Context, drawn: Picture) -> SafeString:
+    """Return the way to what the picture lacks, for those who may go there."""
+    if not drawn.href or not roles.holds(context["user"], context["collection"], roles.TO_ORGANIZE):
+        return SafeString("")
+    link = '<a class="button button-primary" href="{href}">{button}</a>'
+    return fill(link, href=drawn.href, button=drawn.button)
+
+
+def _table(context: Context, drawn: Picture) -> SafeString:
+    if is_opened(context, drawn.name):
+        values = {"picture": drawn, "query": context["query"]}
+        content = SafeString(render_to_string("leaderboards/_opened_table.html", values))
+    else:
+        link = '<a href="{at}{name}#{name}-sheet">Open the table</a>'
+        content = fill(link, at=context["opened_at"], name=drawn.name)
+    return fill(TABLE, attributes=fetched(context, drawn.name), name=drawn.name, content=content)
+
+
+@register.simple_tag(takes_context=True)
+def fetched(context: Context, name: str) -> SafeString:
+    """Return the attributes of a details whose `.picture-sheet` is fetched when it is opened.
+
+    `opened_at` of the context is the page's address up to the name of what is open.
+    """
+    opened = SafeString("open")
+    return opened if is_opened(context, name) else fill(FETCHED, at=context["opened_at"], name=name)
+
+
+def is_opened(context: Context, name: str) -> bool:
+    return bool(context["request"].GET.get("table") == name)
 
 
 @register.inclusion_tag("leaderboards/_sheet.html")

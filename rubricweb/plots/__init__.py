@@ -207,7 +207,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What `plots/_picture.html` shows. Without a plot it says what is missing, and which page brings it."""
+    """What the tag `picture` shows. Without a plot it says what is missing, and which page brings it."""
 
     name: str
     """In ids and in the names of files."""
@@ -217,7 +217,7 @@ class Picture:
     """How to read the plot."""
     plot: Plot | None = None
     facts: tuple[Fact, ...] = ()
-    tabulate: Callable[[], PrintedTable] | None = None
+    tabulate: Callable[[], PrintedTable | None] | None = None
     """Returns the same numbers as a table, which a page has when its reader opens it."""
     href: str = ""
     """What fills an empty frame: a page, and what its button says."""

@@ -167,7 +167,7 @@ def agreement_files_of(contents: Contents) -> Iterator[ReleaseFile]:
         table = agreement_tables.table(agreements(pairs), min_grade=least, min_relevant=relevant)
         about = "labels of graders against the human judgments, with Cohen's kappa"
         yield text_file("agreement/graders.tsv", about, partial(tsv_lines, _without_keys(table, configs)))
-    rated = assessors.agreement(collection, None)
+    rated = assessors.agreement(collection)
     if rated.overall.cells:
         about = "how far assessors agree with each other (Krippendorff's alpha), overall and by topic"
         yield text_file("agreement/assessors.json", about, partial(_assessors_json, rated))

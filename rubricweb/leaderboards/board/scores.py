@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -45,6 +45,7 @@ from rubricweb.support import board as support
 Grades = Mapping[int, TopicGrades]
 Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
 MAX_PARTING = 5
+IMPORTANCE = {str(importance): importance for importance in Importance}
 Floats = NDArray[np.float64]
 
 
@@ -77,11 +78,18 @@ def topic_items_of(spec: BoardSpec) -> dict[int, TopicItems]:
     if spec.bank is None:
         graded = graded_items(spec.config, None, spec.collection)
         return {topic: TopicItems(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in graded.items()}
+    return _topic_items(spec.bank, spec.kinds, spec.version)
+
+
+@read_once
+def _topic_items(
+    bank: Bank, kinds: frozenset[ItemKind], version: BankVersion | None
+) -> dict[int, TopicItems]:
     by_topic: dict[int, TopicItems] = {}
-    for topic_id, rows in groupby(_rows(spec.bank, spec.kinds, spec.version), key=itemgetter(0)):
+    for topic_id, rows in groupby(_rows(bank, kinds, version), key=itemgetter(0)):
         first: dict[str, tuple[Weighed, str]] = {}
         for _, uid, importance, weight, facet, _ in rows:
-            first.setdefault(uid, ((Importance(importance), weight), facet))
+            first.setdefault(uid, ((IMPORTANCE[importance], weight), facet))
         weighed, facets = zip(*first.values(), strict=True)
         by_topic[topic_id] = TopicItems(tuple(first), weighed, facets)
     return by_topic
@@ -176,6 +184,16 @@ class Basis:
     def items(self) -> dict[int, Uids]:
         return {topic_id: listed.uids for topic_id, listed in self.topic_items.items()}
 
+    @property
+    def state(self) -> Hashable:
+        """Return all that scores are computed from beside the spec: equal where nothing of it has changed.
+
+        Grades are as the reader sees them: those from whom cells are hidden have others.
+        """
+        units = tuple(self.units())
+        grades = tuple(self.grades[topic.topic_id] for topic, _ in units)
+        return self.pool.run_tags, self.pool.run_pks, units, grades
+
     def units(self) -> list[tuple[TopicPool, TopicItems]]:
         """Return what the mean goes over: topics, or the subtopics of the board's one topic."""
         whole = [(topic, self.topic_items.get(topic.topic_id, NOTHING)) for topic in self.pool.topics]
@@ -225,11 +243,8 @@ def score_units(
 ) -> ScoreTable:
     """Shape (runs, units). NaN where nothing is asked, and where a topic that a run lacks is left out."""
     ratings = base.grades if grades is None else grades
-    units = base.units()
-    columns = [
-        unit_scores(ratings[topic.topic_id], items, replace(base.spec, measure=measure), scorer)
-        for topic, items in units
-    ]
+    units, spec = base.units(), replace(base.spec, measure=measure)
+    columns = [unit_scores(ratings[topic.topic_id], items, spec, scorer) for topic, items in units]
     return _table(base, (topic for topic, _ in units), columns)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -26,12 +26,12 @@ from grading.statistics.influence import (
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import passage_labels
 from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, keep_items
 from rubricweb.leaderboards.board.scores import (
     NOTHING,
+    Basis,
     TopicItems,
     answered,
     parts,
@@ -121,18 +121,13 @@ class _Scored:
     """A scored board, equal to another of the same scores, which are kept with the grades they are of."""
 
     spec: BoardSpec
-    run_tags: tuple[str, ...]
-    units: tuple[tuple[TopicPool, TopicItems], ...]
-    grades: tuple[TopicGrades, ...]
-    """As the reader sees them: those from whom cells are hidden have others."""
+    state: Hashable
     board: ScoredBoard = field(compare=False)
 
 
 def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Influences:
     """Return the influence of all items, or of one topic's."""
-    units = tuple(scored.base.units())
-    grades = tuple(scored.base.grades[topic.topic_id] for topic, _ in units)
-    return _influences(_Scored(scored.spec, tuple(scored.run_tags), units, grades, scored), topic_id)
+    return _influences(_Scored(scored.spec, scored.base.state, scored), topic_id)
 
 
 @lru_cache(maxsize=KEPT_BOARDS)
@@ -245,11 +240,11 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     return np.asarray(leaves.sum(axis=1))
 
 
-def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
+def item_texts(base: Basis) -> dict[tuple[int, str], str]:
     """Return texts by topic id and uid, without secret items; an item without a text has its uid."""
-    topics = {topic.topic_id for topic, items in scored.base.units() if items != NOTHING}
-    rows = _open_texts(scored.spec.collection.pk)
-    if secret_wordings(scored.spec.collection.pk):  # of which some readers may see some
+    topics = {topic.topic_id for topic, items in base.units() if items != NOTHING}
+    rows = _open_texts(base.spec.collection.pk)
+    if secret_wordings(base.spec.collection.pk):  # of which some readers may see some
         secret = ItemRevision.objects.filter(topic__in=topics, is_secret=True)
         rows = [*rows, *secret.values_list("topic_id", "uid", "text")]
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows if topic_id in topics}

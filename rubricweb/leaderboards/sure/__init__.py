@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,32 +11,18 @@ import numpy as np
 from django.urls import reverse
 from numpy.typing import NDArray
 
-from grading.formats.tables import PrintedTable, Value
 from grading.statistics.agreement import ENOUGH_CELLS
 from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.statistics.rank_correlation import Coefficient
-from rubricweb.accounts import roles
-from rubricweb.accounts.models import User
-from rubricweb.campaigns.agreement import (
-    AgreementView,
-    AlphaRow,
-    AssessorPair,
-    Overall,
-    agreement,
-    independent_agreement,
-)
-from rubricweb.corpus.models import Collection
 from rubricweb.graders.calibration_cards import hides_numbers
-from rubricweb.graders.rated_cells import RatedSample, sample
+from rubricweb.graders.rated_cells import shared_cells
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lowest
 from rubricweb.leaderboards.board import BoardSpec, provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
-from rubricweb.leaderboards.board.scores import secret_wordings
-from rubricweb.leaderboards.influence import Texts
+from rubricweb.leaderboards.board.scores import Basis, basis, n_graded, score_units, secret_wordings
+from rubricweb.leaderboards.influence import Texts, item_texts
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell, reference
-from rubricweb.leaderboards.sheets import plain_sheet
 from rubricweb.plots import Fact
 
 ENOUGH_RUNS = 6
@@ -66,7 +53,8 @@ SHARES = (
     (0.02, "almost never"),
 )
 KENDALL = Coefficient.KENDALL
-AGREEMENT_SHARES = ("same", "kappa", "weighted", "low", "high")
+RatingPairs = Mapping[tuple[int, int], int]
+"""How many cells the grader and people gave each two ratings."""
 
 
 def in_words(share: float) -> str:
@@ -220,56 +208,60 @@ class Evidence:
     query: str
 
     @cached_property
+    def base(self) -> Basis:
+        return basis(self.spec)
+
+    @cached_property
     def scored(self) -> ScoredBoard:
-        return scored_board(self.spec)
+        return ScoredBoard(self.base, score_units(self.base, self.spec.measure))
+
+    @cached_property
+    def texts(self) -> Texts:
+        """Return the items' texts, without those that are secret from the reader."""
+        return item_texts(self.base)
 
     @cached_property
     def other(self) -> Reference | None:
         if not self.against:
             return None
         relevant = self.spec.collection.min_relevant
-        return reference(self.scored.base, self.against, self.spec.measure, relevant)
+        return reference(self.base, self.against, self.spec.measure, relevant)
 
     @cached_property
     def cell(self) -> CorrelationCell | None:
         return correlation_cell(self.scored, self.other, [KENDALL]) if self.other else None
 
+    @property
+    def labeller(self) -> Labeller:
+        """Return what labels the passages, with the bank as it is now."""
+        return Labeller(self.spec.collection, self.spec.config, self.spec.bank, self.spec.runs)
+
     @cached_property
     def agreement(self) -> Agreement:
-        """Return the grader's labels of passages beside their judgments, with the bank as it is now."""
-        labeller = Labeller(self.spec.collection, self.spec.config, self.spec.bank, self.spec.runs)
-        return agreements([labeller], min_answers=self.spec.measure.min_answers)[0]
+        """Return the grader's labels of passages beside their judgments."""
+        return agreements([self.labeller], min_answers=self.spec.measure.min_answers)[0]
 
     @cached_property
     def check_address(self) -> str:
         return self.spec.check_address
 
     @cached_property
-    def rated(self) -> RatedSample | None:
-        """Return the grader's cells that people rated; None for readers from whom cells are hidden."""
+    def n_rated(self) -> int | None:
+        """Return how many of the grader's cells people rated; None for readers from whom cells are hidden."""
         bank = self.spec.bank
-        return None if bank is None or hides_numbers(bank) else sample(bank, self.spec.config)
+        return None if bank is None or hides_numbers(bank) else len(shared_cells(bank, self.spec.config))
 
-    @property
-    def drawn(self) -> RatedSample | None:
-        """Return the cells of `rated` that were drawn at random."""
-        return self.rated.only(self.rated.is_drawn) if self.rated is not None else None
-
-    @property
-    def checked(self) -> tuple[int, int] | None:
-        """Return how many of the board's graded cells people rated, and how many there are."""
-        if self.rated is None:
+    def drawn(self, config: GraderConfig) -> RatingPairs | None:
+        """Return the ratings by the grader and by people of the cells that were drawn at random."""
+        bank = self.spec.bank
+        if bank is None or hides_numbers(bank):
             return None
-        base = self.scored.base
-        return len(self.rated), sum(
-            int(
-                (
-                    base.grades[topic.topic_id].matrix.columns(base.items.get(topic.topic_id, ())).ratings
-                    >= 0
-                ).sum()
-            )
-            for topic in base.pool.topics
-        )
+        return Counter((cell.grader, cell.human) for cell in shared_cells(bank, config) if cell.is_drawn)
+
+    @property
+    def n_graded(self) -> int:
+        """Return how many cells of the board have a grade."""
+        return n_graded(self.base)
 
     @property
     def whose(self) -> str:
@@ -334,54 +326,3 @@ class Evidence:
 def interval_facts(ends: ConfidenceInterval) -> tuple[Fact, ...]:
     """Return both ends for the foot of a picture; nothing where they are undefined."""
     return (Fact("95 %", f"{ends.low:z.2f} to {ends.high:z.2f}"),) if ends.is_defined else ()
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What the page says of assessors; `sheets` by name in addresses."""
-
-    view: AgreementView
-    independent: Overall
-    """The agreement with ratings that people gave before they saw the grader's."""
-    shows_names: bool
-    sheets: dict[str, PrintedTable]
-
-
-def section(
-    user: User, collection: Collection, spec: BoardSpec | None, *, shows_names: bool
-) -> Section | None:
-    """Return the section, beside the board's grader if there is one, for those who edit banks; else None."""
-    if not roles.holds(user, collection, roles.TO_EDIT_BANK):
-        return None
-    bank = spec.bank if spec else None
-    rater = next((row for row in raters(bank) if spec and spec.config in row.configs), None) if bank else None
-    of_all = agreement(collection, rater, shows_names=shows_names)
-    stated = [("collection", collection.slug), *provenance.when()]
-    sheets = {"assessors": _pairs([*of_all.pairs, *of_all.with_grader], stated)}
-    sheets["assessors-by"] = _alphas({"topic": of_all.by_topic, "item": of_all.by_item}, stated)
-    return Section(of_all, independent_agreement(collection), shows_names, sheets)
-
-
-def _pairs(pairs: Sequence[AssessorPair], stated: list[tuple[str, str]]) -> PrintedTable:
-    """Return two raters a row; numbers of too few cells are undefined."""
-    lines: list[dict[str, Value]] = []
-    for pair in pairs:
-        numbers = (pair.same, pair.kappa, pair.weighted, pair.interval.low, pair.interval.high)
-        values = [None] * len(AGREEMENT_SHARES) if pair.is_too_few else list(numbers)
-        lines.append({"assessor": pair.first, "with": pair.second, "cells": pair.cells})
-        lines[-1] |= dict(zip(AGREEMENT_SHARES, values, strict=True))
-    title = "Assessors with each other and the grader"
-    heads = ("Assessor", "With", "Pairs", "Same rating", "Kappa", "Weighted", "From", "To")
-    notes = ("a dash: too few pairs; From and To: 95 % interval of the weighted kappa, over topics",)
-    return plain_sheet(title, heads, lines, stated, n_labels=2, comments=notes)
-
-
-def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str]]) -> PrintedTable:
-    """Return a topic or item a row, the least agreement first."""
-    lines: list[dict[str, Value]] = []
-    for kind, rows in groups.items():
-        for row in rows:
-            same, alpha = (None, None) if row.is_too_few else (row.same, row.alpha)
-            lines.append({"of": kind, "name": row.name, "cells": row.cells, "same": same, "alpha": alpha})
-    heads = ("Of", "Name", "Pairs", "Same rating", "Alpha")
-    return plain_sheet("Assessors by topic and item", heads, lines, stated, n_labels=2)

@@ -36,12 +36,13 @@ from rubricweb.graders.calibration import calibrated, opened_card
 from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.selectors import graders_of
-from rubricweb.leaderboards import sure as findings
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import AnalysisForm
 from rubricweb.leaderboards.meta import reference_choices
 from rubricweb.leaderboards.sure import Evidence, tables
+from rubricweb.leaderboards.sure.assessors import Section, section
+from rubricweb.leaderboards.sure.drawn import drawn
 from rubricweb.leaderboards.sure.pictures import PICTURES
 from rubricweb.leaderboards.sure.tables import TABLES, Choice
 
@@ -163,22 +164,26 @@ def sure(request: HtmxRequest, slug: str) -> HttpResponseBase:
     collection = access.collection_for(request.user, slug)
     form = SureForm(request.GET, collection=collection)
     if not form.graders:
-        context = _context(form, OfficialForm()) | {"assessors": _assessors(request, form)}
+        context = _context(request, form) | {"assessors": _assessors(request, form)}
         return page_or_part(request, PAGE, context, part="sure")
     if not form.is_valid():
-        return form_response(request, PAGE, _context(form, OfficialForm()), part="sure")
+        return form_response(request, PAGE, _context(request, form), part="sure")
     if name := request.GET.get("form"):
         return _file(request, form, name)
-    context = _context(form, OfficialForm()) | _pictures(request, form)
+    context = _context(request, form) | _pictures(request, form)
     return page_or_part(request, PAGE, context, part="sure")
 
 
-def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
+def _context(request: HtmxRequest, form: SureForm, upload: OfficialForm | None = None) -> dict[str, object]:
+    address = request.GET.copy()
+    is_official = address.pop("table", [""])[-1] == "official"
+    upload = upload or (OfficialForm() if is_official else None)
     return {
+        "opened_at": f"?{address.urlencode()}&table=" if address else "?table=",
         "collection": form.collection,
         "form": form,
         "official_form": upload,
-        "shipped_form": ShippedForm(form.collection),
+        "shipped_form": ShippedForm(form.collection) if upload else None,
         "officials": official.official_boards(form.collection),
         "hides_officials": hides_names(form.collection.pk),
     }
@@ -187,14 +192,15 @@ def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
 def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     query, collection = query_of(form), form.collection
     evidence = form.evidence(query)
+    board = drawn(evidence)
     name, card = request.GET.get("table", ""), parse_id(request.GET.get("card", ""))
     others = len(form.offered)
     return {
         "query": query,
         "check_address": evidence.check_address,
-        "pictures": [draw(evidence) for draw in PICTURES.values()],
-        "summary": findings.summary(evidence.tau, evidence.n_runs, evidence.leaning, evidence.whose),
-        "checked": findings.checked(*evidence.checked) if evidence.checked else "",
+        "pictures": board.pictures,
+        "summary": board.summary,
+        "checked": board.checked,
         "others": others,
         "toggle": changed(query, others="" if evidence.others else "1"),
         "laid_over": evidence.others,
@@ -208,9 +214,9 @@ def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     }
 
 
-def _assessors(request: HtmxRequest, form: SureForm) -> findings.Section | None:
+def _assessors(request: HtmxRequest, form: SureForm) -> Section | None:
     spec = form.spec if form.graders else None
-    return findings.section(request.user, form.collection, spec, shows_names="names" in request.GET)
+    return section(request.user, form.collection, spec, shows_names="names" in request.GET)
 
 
 def _choice(form: SureForm, evidence: Evidence) -> Choice:
@@ -240,8 +246,8 @@ def _sheet(request: HtmxRequest, form: SureForm, evidence: Evidence, name: str) 
         return PICTURES[name](evidence).sheet
     if name in TABLES:
         return TABLES[name].make(_choice(form, evidence))
-    section = _assessors(request, form)
-    return section.sheets.get(name) if section else None
+    of_people = _assessors(request, form)
+    return of_people.sheets.get(name) if of_people else None
 
 
 def _all_pictures(evidence: Evidence) -> bytes:
@@ -269,7 +275,7 @@ def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
         except BadFormat as error:
             upload.add_error("file", str(error))
     form = SureForm(request.GET, collection=collection)
-    context = _context(form, upload)
+    context = _context(request, form, upload)
     if form.graders and form.is_valid():
         context |= _pictures(request, form)
     return form_response(request, PAGE, context, part="sure", status=422)

@@ -16,17 +16,16 @@ from grading.statistics.mean_intervals import wilson
 from grading.statistics.rank_intervals import standings
 from grading.types import MIN_RATING, Purpose
 from rubricweb.core.formatting import counted
-from rubricweb.graders.rated_cells import RatedSample, sample
 from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards import agreement_tables, sure as findings
 from rubricweb.leaderboards.agreement import lowest
 from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.selectors import of_judgments
-from rubricweb.leaderboards.influence import InfluenceRow, Texts, item_influences, item_texts, items_table
+from rubricweb.leaderboards.influence import InfluenceRow, Texts, item_influences, items_table
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
 from rubricweb.leaderboards.sheets import SheetColumn, plain_sheet, sheet
-from rubricweb.leaderboards.sure import KENDALL, Evidence, interval_facts
+from rubricweb.leaderboards.sure import KENDALL, Evidence, RatingPairs, interval_facts
 from rubricweb.plots import Fact, Picture, Point, scatter
 from rubricweb.plots.cells import Bars, Frame, Level, confusion, levels, tornado
 
@@ -143,10 +142,11 @@ def confirmed(evidence: Evidence) -> Picture:
     spec, name = evidence.spec, "confirmed"
     if spec.bank is None:
         return Picture(name, "This grader rates no items", "It labels passages; there are no pairs to check.")
-    if evidence.drawn is None:
+    drawn = evidence.drawn(spec.config)
+    if drawn is None:
         return Picture(name, "Hidden until you have rated your blind pairs", "These numbers include them.")
     low, top = spec.measure.min_grade, scale_of(spec.config)[1]
-    by_grade = _by_grade(evidence.drawn, low, top)
+    by_grade = _by_grade(drawn, low, top)
     n = sum(cells for _, cells, _ in by_grade)
     title = findings.confirmed(by_grade)
     subtitle = "Share of randomly drawn pairs that people call covered, by grade."
@@ -158,8 +158,8 @@ def confirmed(evidence: Evidence) -> Picture:
         )
     marks = _levels(by_grade, str(spec.config.label), 0)
     for series, config in enumerate(evidence.others, start=1):
-        rated = sample(spec.bank, config)
-        marks += _levels(_by_grade(rated.only(rated.is_drawn), low, top), str(config.label), series)
+        theirs = evidence.drawn(config) or {}
+        marks += _levels(_by_grade(theirs, low, top), str(config.label), series)
     frame = Frame(
         labels=tuple(str(grade) for grade, _, _ in by_grade),
         ticks=(0.0, 0.25, 0.5, 0.75, 1.0),
@@ -189,13 +189,14 @@ def _confirmed_sheet(evidence: Evidence, by_grade: Sequence[tuple[int, int, int]
     )
 
 
-def _by_grade(drawn: RatedSample, low: int, top: int) -> list[tuple[int, int, int]]:
+def _by_grade(drawn: RatingPairs, low: int, top: int) -> list[tuple[int, int, int]]:
     """Return grade, cells, and cells that people rate from `low` on, of each grade."""
-    grader, covered = drawn.cells.grader, drawn.cells.human >= low
-    return [
-        (grade, int((grader == grade).sum()), int(covered[grader == grade].sum()))
-        for grade in range(MIN_RATING, top + 1)
-    ]
+    rows = []
+    for grade in range(MIN_RATING, top + 1):
+        by_human = {human: cells for (grader, human), cells in drawn.items() if grader == grade}
+        covered = sum(cells for human, cells in by_human.items() if human >= low)
+        rows.append((grade, sum(by_human.values()), covered))
+    return rows
 
 
 def _levels(by_grade: Sequence[tuple[int, int, int]], label: str, series: int) -> list[Level]:
@@ -219,7 +220,7 @@ def items(evidence: Evidence) -> Picture:
     scored, bank = evidence.scored, evidence.spec.bank
     if bank is None:
         return Picture("items", "No item can be left out", "This grader labels passages, not items.")
-    texts = item_texts(scored)
+    texts = evidence.texts
     rows = [row for row in item_influences(scored).rows if (row.topic_id, row.uid) in texts]
     rows.sort(key=lambda row: -row.span)
     n_beyond = sum(row.n_beyond > 0 for row in rows)

@@ -106,7 +106,7 @@ def between(choice: Choice) -> PrintedTable:
 
 def runs(choice: Choice) -> PrintedTable:
     evidence = choice.evidence
-    scored, texts = evidence.scored, influence.item_texts(evidence.scored)
+    scored, texts = evidence.scored, evidence.texts
     rows = [
         row
         for row in influence.item_influences(scored).dependents
@@ -117,7 +117,7 @@ def runs(choice: Choice) -> PrintedTable:
 
 def pairs(choice: Choice) -> PrintedTable:
     evidence = choice.evidence
-    scored, texts = evidence.scored, influence.item_texts(evidence.scored)
+    scored, texts = evidence.scored, evidence.texts
     rows = [
         pair
         for pair in influence.pairs(scored)

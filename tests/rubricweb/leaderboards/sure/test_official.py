@@ -13,6 +13,7 @@ from tests.rubricweb.markup import markup
 from tests.worked import judge
 
 SURE = "/collections/autumn/leaderboards/sure/"
+OPENED = {"table": "official"}
 
 
 def text(response):
@@ -22,6 +23,19 @@ def text(response):
 def upload(client, content, name="official.tsv", board="TREC"):
     file = SimpleUploadedFile(name, content.encode())
     return client.post(reverse("leaderboards:official-add", args=["autumn"]), {"name": board, "file": file})
+
+
+def test_the_section_is_in_the_page_once_its_reader_opens_it(made, owner, viewer, client_of):
+    client = client_of(owner)
+    upload(client, "run_tag\trank\nboth\t1\nfirst\t2\n")
+    page = client.get(SURE, {"min_grade": "4"})
+    assert "Official leaderboards (1)" in text(page)
+    assert 'name="file"' not in markup(page)
+    assert 'hx-get="?min_grade=4&amp;table=official"' in markup(page)
+    opened = markup(client.get(SURE, OPENED))
+    assert opened.count('name="file"') == opened.count("Remove TREC") == 1
+    assert "TREC: ranks of 2 runs" in text(client_of(viewer).get(SURE, OPENED))
+    assert 'name="file"' not in markup(client_of(viewer).get(SURE, OPENED))
 
 
 def test_roles(made, viewer, outsider, client_of):
@@ -38,7 +52,7 @@ def test_an_organizer_uploads_and_removes(made, owner, client_of):
     assert response.status_code == 302
     (board,) = official_boards(made.collection)
     assert (board.name, board.kind, board.values["stray"]) == ("TREC", "ranks", 2.5)
-    assert "TREC: ranks of 4 runs" in text(client.get(SURE))
+    assert "TREC: ranks of 4 runs" in text(client.get(SURE, OPENED))
     client.post(reverse("leaderboards:official-remove", args=["autumn"]), {"name": "TREC"})
     assert official_boards(made.collection) == []
 
@@ -100,7 +114,7 @@ def test_a_summary_of_trec_eval_is_an_official_board(made, owner, client_of):
     assert response.status_code == 302
     (board,) = official_boards(made.collection)
     assert board.values == {"both": 0.1, "first": 0.2}
-    said = text(client_of(owner).get(SURE))
+    said = text(client_of(owner).get(SURE, OPENED))
     assert "TREC: scores of 2 runs" in said
 
 
@@ -118,8 +132,8 @@ def test_an_organizer_takes_a_board_that_comes_along(made, owner, viewer, client
     address = reverse("leaderboards:official-add", args=["autumn"])
     RunFactory(collection=made.collection, run_tag="pash_f3")
     client = client_of(owner)
-    assert "TREC DL 2020, passages: NDCG@10 (1 of 59 runs here)" in text(client.get(SURE))
-    assert "comes along" not in text(client_of(viewer).get(SURE))
+    assert "TREC DL 2020, passages: NDCG@10 (1 of 59 runs here)" in text(client.get(SURE, OPENED))
+    assert "59 runs here" not in text(client_of(viewer).get(SURE, OPENED))
     assert client_of(viewer).post(address, {"board": "dl20-passages"}).status_code == 403
     assert client.post(address, {"board": "dl18"}).status_code == 404
     assert official_boards(made.collection) == []

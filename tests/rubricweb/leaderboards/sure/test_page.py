@@ -188,7 +188,7 @@ def test_roles_and_parts(made, viewer, outsider, participant, client_of, django_
     assert client.post(SURE).status_code == 405
     part = client.get(SURE, headers={"HX-Request": "true"})
     assert markup(part).lstrip().startswith('<div id="sure"')
-    with django_assert_max_num_queries(29):
+    with django_assert_max_num_queries(22):
         client.get(SURE)
 
 
