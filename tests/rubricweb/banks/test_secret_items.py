@@ -18,8 +18,8 @@ from grading.types import ItemKind, text_md5
 from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions
 from rubricweb.banks.changes import EditConflict, StaysSecret, hide_item, show_item
-from rubricweb.banks.models import Item, ItemChange
-from rubricweb.banks.selectors import banks_with_texts
+from rubricweb.banks.models import AnswerKey, Item, ItemChange
+from rubricweb.banks.selectors import banks_with_texts, key_counts, keys_of
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.campaigns.population import CellChoice, chosen
@@ -312,3 +312,15 @@ def test_a_bank_whose_texts_are_all_secret_has_texts_for_those_who_may_see_them(
     for person, found in ((developer, {bank}), (viewer, set())):
         with reading_as(Reader(request=SimpleNamespace(user=person))):
             assert banks_with_texts([bank]) == found
+
+
+def test_accepted_answers_of_secret_items_are_for_those_who_may_see_them(bank, developer, viewer):
+    item = hide(bank.items.first())
+    AnswerKey.objects.create(revision=item.revision, text="Chlorophyll")
+    for person, keys, counts in (
+        (developer, {item.revision_id: ("Chlorophyll",)}, {item.revision_id: 1}),
+        (viewer, {}, {}),
+    ):
+        with reading_as(Reader(request=SimpleNamespace(user=person))):
+            assert keys_of([item.revision_id]) == keys
+            assert key_counts(item.topic) == counts
