@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from rubricweb.accounts.models import User
 from rubricweb.banks import secrecy, selectors
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
@@ -168,15 +169,15 @@ def lines(bank: Bank, topic: TopicCells) -> list[ItemLine]:
     is_rated = topic.graded >= 0
     rated, checked = is_rated.sum(axis=0).tolist(), (is_rated & topic.checked).sum(axis=0).tolist()
     rows, counts = [], {"question": 0, "nugget": 0}
-    for pk, kind, uid, text in _items_of(bank.pk, topic.pool.topic_id):
-        column = column_of.get((kind, uid))  # only those with text that the reader may see
+    for pk, kind, uid, text in _items_of(bank.collection_id, bank.pk, topic.pool.topic_id):
+        column = column_of.get((kind, uid))  # only those with text
         if column is not None:
             counts[kind] += 1
             rows.append(ItemLine(pk, text, f"{kind} {counts[kind]}", rated[column], checked[column]))
     return rows
 
 
-@compiled_once
+@compiled_readable
 def _items_of(bank: int, topic: int) -> QuerySet[Item, tuple[int, str, str, str]]:
     items: QuerySet[Item] = Item.including_secret.active().filter(bank=bank, topic=topic)
     return items.order_by("position", "pk").values_list("pk", "kind", "revision__uid", "revision__text")
@@ -186,15 +187,15 @@ def items_at(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item
     """Return the items of these cells by topic, kind and id of the wording."""
     revisions = {topic.columns[column].revision_pk for topic, _, column, _ in places}
     items: dict[tuple[int, str, str], Item] = {}
-    for item in _items_with(bank.pk, tuple(revisions)):
+    for item in _items_with(bank.collection_id, bank.pk, tuple(revisions)):
         item.bank = bank
         items.setdefault((item.topic_id, item.kind, item.revision.uid), item)
     return items
 
 
-@compiled_once
+@compiled_readable
 def _items_with(bank: int, revisions: tuple[int, ...]) -> QuerySet[Item]:
-    """Return the bank's active items with these wordings, which the reader may see."""
+    """Return the bank's active items with these wordings."""
     items: QuerySet[Item] = Item.including_secret.active().filter(bank=bank, revision__in=revisions)
     return items.select_related("revision", "topic").order_by("topic_id", "position", "pk")
 
