@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
+
+import psutil
 
 from tests import preloaded
 
@@ -58,7 +61,9 @@ class Service:
     def freeze(self) -> None:
         """Return when it has stopped, not when it has been told to."""
         os.kill(self.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        process = psutil.Process(self.pid)
+        while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+            time.sleep(0.005)
 
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
