@@ -20,13 +20,13 @@ import cProfile
 import os
 import pstats
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from _measuring import cpu_seconds
-from grading_path import servers
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -146,7 +146,8 @@ def data() -> Any:
 
     os.environ.setdefault("RUBRIC_DEBUG_PAGES", "false")  # as the demo and servers have it
     is_there = "RUBRIC_DATA_DIR" in os.environ
-    with contextlib.nullcontext() if is_there else servers("sqlite"):
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("RUBRIC_DATA_DIR", folder)
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
         django.setup()
         if not is_there:
