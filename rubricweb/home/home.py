@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import Resolver404, resolve, reverse
@@ -17,6 +18,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.invitations import invitations_for
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
@@ -114,12 +116,11 @@ def _of_only(user: User, row: CollectionRow) -> Context:
     collection, role = row.card.collection, row.card.role
     if not role.includes(roles.TO_ORGANIZE):
         return {"collection": collection, "work": work_of(user, collection, role), "only": row}
-    entries = AuditEntry.objects.filter(collection=collection).select_related("by")
     return {
         "collection": collection,
         "only": row,
         "others": _others(user, collection),
-        "activity": entries[:ACTIVITIES],
+        "activity": _activity(collection.pk),
         **_first_runs(collection),
     }
 
@@ -157,18 +158,45 @@ def _first_runs(collection: Collection) -> Context:
 
 def _others(user: User, collection: Collection) -> list[OthersTask]:
     """Return what waits for others than the organizer, by campaign and by who was asked to answer flags."""
-    open_turns = Turn.objects.filter(
-        campaign__collection=collection,
-        campaign__closed_at=None,
-        state__in=(Turn.State.PENDING, Turn.State.LEASED),
-    )
-    left = dict(open_turns.order_by().values_list("campaign").annotate(Count("pk")))
-    rows = []
-    for campaign in Campaign.objects.filter(pk__in=left).prefetch_related("assignees").order_by("pk"):
-        names = ", ".join(str(person) for person in campaign.assignees.all()) or "every assessor"
-        rows.append(OthersTask(left[campaign.pk], f"to rate in {campaign.name}", names))
-    flags = Flag.objects.open().filter(bank__collection=collection).exclude(assignee=None)
-    assignees = flags.exclude(assignee=user).order_by().values_list("assignee")
-    counts = dict(assignees.annotate(Count("pk")))
-    users = User.objects.in_bulk(counts)
-    return rows + [OthersTask(count, "flags to answer", str(users[pk])) for pk, count in counts.items()]
+    left = {pk: (name, count) for pk, name, count in _open_turns(collection.pk)}
+    assignees = _assignees(tuple(left)) if left else []
+    assigned = Flag.objects.open().filter(bank__collection=collection).exclude(assignee=None)
+    by_person = assigned.exclude(assignee=user).order_by().values_list("assignee")
+    flags = dict(by_person.annotate(Count("pk")))
+    people = tuple({pk for _, pk in assignees} | flags.keys())
+    names = {person.pk: str(person) for person in _people(people)} if people else {}
+    rows = [
+        OthersTask(
+            count,
+            f"to rate in {name}",
+            ", ".join(names[person] for campaign, person in assignees if campaign == pk) or "every assessor",
+        )
+        for pk, (name, count) in left.items()
+    ]
+    return rows + [OthersTask(count, "flags to answer", names[pk]) for pk, count in flags.items()]
+
+
+@compiled_once
+def _open_turns(collection: int) -> QuerySet[Turn, tuple[int, str, int]]:
+    """Return key and name of each open campaign with the ratings that it lacks."""
+    states = (Turn.State.PENDING, Turn.State.LEASED)
+    turns = Turn.objects.filter(campaign__collection=collection, campaign__closed_at=None, state__in=states)
+    by_campaign = turns.order_by("campaign").values_list("campaign", "campaign__name")
+    return by_campaign.annotate(Count("pk"))
+
+
+@compiled_once
+def _assignees(campaigns: tuple[int, ...]) -> QuerySet[Any, tuple[int, int]]:
+    """Return the campaigns with each person who was named to rate in them."""
+    rows = Campaign.assignees.through.objects.filter(campaign__in=campaigns)
+    return rows.order_by("user").values_list("campaign", "user")
+
+
+@compiled_once
+def _people(pks: tuple[int, ...]) -> QuerySet[User]:
+    return User.objects.filter(pk__in=pks)
+
+
+@compiled_once
+def _activity(collection: int) -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.filter(collection=collection).select_related("by")[:ACTIVITIES]
