@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from django.db.models import QuerySet
 
 from grading import types
 from grading.types import Sentence
 from rubricweb.arena.models import Battle, Reason, Vote, digest_of
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response
 from rubricweb.corpus.pools import stamp_of
@@ -227,32 +229,61 @@ def counted_votes(
     answers = stored_answers(collection)
     votes: list[CountedVote] = []
     named = outdated = 0
-    held = Vote.objects.holding(collection).select_related("battle__topic", "battle__person")
-    for vote in held.order_by("battle"):
-        battle = vote.battle
-        if model_that_voted(battle) != model:
+    for row in map(_HeldVote._make, _held(collection.pk)):
+        if row.model != model:
             continue
-        digests = [answers.get(place) for place in battle.places]
-        outcome = getattr(vote, verdict.value)
-        if not battle.is_imported and digests != [battle.left_digest, battle.right_digest]:
+        digests = [answers.get((run, row.topic_id)) for run in (row.left, row.right)]
+        outcome = row.answer if verdict is CountedVerdict.ANSWER else row.evidence
+        if not row.is_imported and digests != [row.left_digest, row.right_digest]:
             outdated += 1
-        elif not (vote.is_blind or with_named):
+        elif not (row.is_blind or with_named):
             named += 1
         elif outcome:
-            voter = battle.person.username if battle.person else f" {len(votes):09}"
-            (left, topic), (right, _) = battle.places
-            file_voter = battle.person.first_name if battle.person and battle.is_imported else ""
-            votes.append(
-                CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome, file_voter)
-            )
+            voter = f" {len(votes):09}" if row.voter is None else row.voter
+            file_voter = (row.first_name or "") if row.is_imported else ""
+            place = row.battle_id, row.topic_id, row.query_id, row.left, row.right
+            votes.append(CountedVote(*place, voter, outcome, file_voter))
     return Counted(tuple(votes), named, outdated)
 
 
-def model_that_voted(battle: Battle) -> str:
-    """Return the model that a file names as the voter; empty where a person voted."""
-    if not battle.is_imported or battle.columns.get(VOTER_KIND) != MODEL:
-        return ""
-    return (battle.person.first_name if battle.person else "") or MODEL
+class _HeldVote(NamedTuple):
+    """A vote that holds, with its battle and its voter."""
+
+    battle_id: int
+    topic_id: int
+    query_id: str
+    left: int
+    right: int
+    left_digest: str
+    right_digest: str
+    drawn: str
+    columns: dict[str, str]
+    voter: str | None
+    first_name: str | None
+    answer: str
+    evidence: str
+    is_blind: bool
+
+    @property
+    def is_imported(self) -> bool:
+        return self.drawn == Battle.Drawn.IMPORTED
+
+    @property
+    def model(self) -> str:
+        """Return the model that a file names as the voter; empty where a person voted."""
+        if not self.is_imported or self.columns.get(VOTER_KIND) != MODEL:
+            return ""
+        return self.first_name or MODEL
+
+
+@compiled_once
+def _held(collection: int) -> QuerySet[Vote, tuple[Any, ...]]:
+    """Return the fields of a `_HeldVote` of each vote of a collection that holds."""
+    of_battle = ("topic", "topic__query_id", "left", "right", "left_digest", "right_digest", "drawn")
+    of_voter = ("columns", "person__username", "person__first_name")
+    fields = ("battle", *(f"battle__{name}" for name in of_battle + of_voter))
+    held = Vote.objects.holding(collection).order_by("battle")
+    return held.values_list(*fields, "answer", "evidence", "is_blind")
 
 
 def holding_votes(collection: Collection) -> dict[int, Vote]:
@@ -265,6 +296,17 @@ def reason_of(vote: Vote) -> Reason | None:
     """Return why the person voted so: the last that they said."""
     reasons = list(vote.reasons.all())
     return reasons[-1] if reasons else None
+
+
+def reasons_given(collection: Collection) -> dict[int, Reason]:
+    """Return why people voted so, by battle: of each vote that holds the last reason."""
+    return {reason.vote.battle_id: reason for reason in _reasons(collection.pk)}
+
+
+@compiled_once
+def _reasons(collection: int) -> QuerySet[Reason]:
+    held = Vote.objects.holding(collection).order_by().values("pk")
+    return Reason.objects.filter(vote__in=held).select_related("vote").order_by("pk")
 
 
 def named_runs(collection: Collection, runs: Iterable[int]) -> dict[int, str]:

@@ -194,7 +194,7 @@ def _rows(
         return (), None
     tags = dict(collection.runs.filter(pk__in=voted).values_list("pk", "run_tag"))
     runs = tuple(sorted(voted, key=lambda run: tags[run]))
-    fitted, half_ties = _strengths(votes, runs, lengths)
+    fitted, possible, half_ties = _strengths(votes, runs, lengths)
     names = shown_names(collection.pk, tuple(tags[run] for run in runs))
     outcomes = Counter((run, vote.outcome_of(run)) for vote in votes for run in vote.pair)
     rows = [
@@ -210,7 +210,7 @@ def _rows(
             losses=outcomes[run, -1],
             bradley_terry=float(half_ties[place]),
         )
-        for place, (run, ranks) in enumerate(zip(runs, fitted.ranks(), strict=True))
+        for place, (run, ranks) in enumerate(zip(runs, possible, strict=True))
     ]
     ordered = sorted(rows, key=lambda row: (-round(row.strength, 9), row.run_tag))
     return tuple(ordered), fitted.length
@@ -219,8 +219,8 @@ def _rows(
 @lru_cache(maxsize=CACHED_BOARDS)
 def _strengths(
     votes: tuple[CountedVote, ...], runs: tuple[int, ...], lengths: tuple[float, ...] | None
-) -> tuple[Strengths, NDArray[np.float64]]:
-    """Return the strengths, with ties modelled and as half a win.
+) -> tuple[Strengths, list[tuple[int, int]], NDArray[np.float64]]:
+    """Return the strengths with ties modelled, the ranks that they leave open, and with a tie as half a win.
 
     They are cached by the votes themselves: every event of a battle makes others.
     """
@@ -228,7 +228,8 @@ def _strengths(
 
     covariate = None if lengths is None else np.array(lengths)
     arrays = as_arrays(votes, runs)
-    return strengths(arrays, len(runs), lengths=covariate), half_tie_strengths(arrays, len(runs))
+    fitted = strengths(arrays, len(runs), lengths=covariate)
+    return fitted, fitted.ranks(), half_tie_strengths(arrays, len(runs))
 
 
 def _duels(votes: Sequence[CountedVote]) -> dict[tuple[int, int], Duel]:

@@ -29,9 +29,9 @@ SIDES = ("left", "right")
 
 
 class VoteQuerySet(models.QuerySet[Any]):
-    def holding(self, collection: Collection) -> VoteQuerySet:
+    def holding(self, collection: Collection | int) -> VoteQuerySet:
         """Return the last event of each battle, unless it takes a vote back; between runs that count."""
-        accepted = collection.runs.accepted()
+        accepted = Run.objects.accepted().filter(collection=collection)
         held = self._last(collection)
         return held.filter(battle__left__in=accepted, battle__right__in=accepted)
 
@@ -39,7 +39,7 @@ class VoteQuerySet(models.QuerySet[Any]):
         """Return the holding votes on battles whose answers were made for a question."""
         return self._last(collection).filter(battle__question__isnull=False)
 
-    def _last(self, collection: Collection) -> VoteQuerySet:
+    def _last(self, collection: Collection | int) -> VoteQuerySet:
         later = self.model.objects.filter(battle=OuterRef("battle"), number__gt=OuterRef("number"))
         return self.filter(~Exists(later), battle__collection=collection, is_withdrawn=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from grading.segmentation import ResponsePassage
 from grading.statistics.vote_variance import Explained, explained
 from grading.types import FAILED, MISSING, ItemKind, Ratings
-from rubricweb.arena.answers import CountedVote, Place, holding_votes, reason_of
+from rubricweb.arena.answers import CountedVote, Place, reasons_given
 from rubricweb.arena.models import Reason
 from rubricweb.banks.models import Bank
 from rubricweb.corpus import convert
@@ -23,6 +24,7 @@ from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 
+CACHED_BOARDS = 16
 SHOWN = 100
 """Disagreements on a page: those in which most people contradict the rubric, then its clearest ones."""
 
@@ -229,11 +231,17 @@ def explained_by(scores: Mapping[Place, float], votes: Sequence[CountedVote]) ->
     if not votes:
         return None
     differences = [scores[vote.left, vote.topic_id] - scores[vote.right, vote.topic_id] for vote in votes]
-    return explained(
-        np.array(differences),
-        np.array([vote.outcome for vote in votes], dtype=np.int64),
-        np.array([vote.topic_id for vote in votes], dtype=np.int64),
-    )
+    outcomes, topics = zip(*((vote.outcome, vote.topic_id) for vote in votes), strict=True)
+    return _explained(tuple(differences), outcomes, topics)
+
+
+@lru_cache(maxsize=CACHED_BOARDS)
+def _explained(
+    differences: tuple[float, ...], outcomes: tuple[int, ...], topics: tuple[int, ...]
+) -> Explained:
+    """Return what `explained` does, kept by all that it depends on."""
+    of_votes = (np.array(column, dtype=np.int64) for column in (outcomes, topics))
+    return explained(np.array(differences), *of_votes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +296,7 @@ def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ..
     )
     visible_names = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
     names = dict(zip(runs, visible_names, strict=True))
-    voted = holding_votes(bank.collection)
-    reasons = {battle: reason for battle, vote in voted.items() if (reason := reason_of(vote))}
+    reasons = reasons_given(bank.collection)
     return tuple(
         Disagreement(
             topic=topics[difference.topic_id],
