@@ -75,10 +75,15 @@ class RunSlice:
 
 def run_names(collection: Collection, runs: RunSlice | None = None) -> dict[int, str]:
     """Return the names of accepted runs that the reader may see, by key."""
-    rows = list(collection.runs.accepted().values_list("pk", "run_tag"))
+    rows = _tags(collection.pk)
     names = pseudonyms.shown_names(collection.pk, tuple(run_tag for _, run_tag in rows))
     pairs = zip((pk for pk, _ in rows), names, strict=True)
     return {pk: name for pk, name in pairs if runs is None or pk in runs.run_pks}
+
+
+@compiled_once
+def _tags(collection: int) -> QuerySet[Run, tuple[int, str]]:
+    return Run.objects.accepted().filter(collection=collection).values_list("pk", "run_tag")
 
 
 @read_once

@@ -12,6 +12,7 @@ from grading.statistics.agreement import COEFFICIENT, ENOUGH_CELLS, Counts, cohe
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from grading.support import TRACK_LABELS, Support, is_label
 from grading.types import MISSING
+from rubricweb.core.reader import read_once
 from rubricweb.corpus.models import Collection
 from rubricweb.support.labels import (
     CitationKey,
@@ -118,6 +119,7 @@ def repeated(collection: Collection) -> Repeated:
     return Repeated(len(several), sum(len(labels[citation]) > 1 for citation in several))
 
 
+@read_once
 def _people_in_files(collection: Collection) -> OfFiles:
     """Return imported labels of people with the answers that they fit."""
     answers = {answer.response_id: answer for answer in cited(collection).answers}

@@ -9,7 +9,7 @@ share of labelled citations whose passage says the opposite; less is better.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from grading.support import UNKNOWN, JudgedCitations, SupportRule, SupportScore,
 from rubricweb.core.formatting import counted, rank_span
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import RunSlice, run_names
+from rubricweb.grades.matrices import StampedCache
 from rubricweb.grades.scoring import RankIntervals, rank_intervals
 from rubricweb.support.labels import (
     PlacedLabels,
@@ -32,6 +33,8 @@ from rubricweb.support.labels import (
 )
 
 SOURCE = "support"
+KEPT_BOARDS = 16
+"""Boards that are kept, each by all that it depends on."""
 NAMES = ("precision", "recall")
 CONTRADICTED = "contradicted"
 """The name of the score of which less is better. A board has it where the labels may say so."""
@@ -155,6 +158,7 @@ class SupportBoard:
         return sum(row.unjudged for row in self.rows)
 
 
+_kept: StampedCache[Hashable, SupportBoard] = StampedCache(KEPT_BOARDS)
 Scores = dict[int, dict[int, SupportScore]]
 """Scores by run and topic."""
 
@@ -177,13 +181,24 @@ def _scored(collection: Collection, labels: PlacedLabels, counting: Counting) ->
 
 
 def board(collection: Collection, rater: SupportRater, counting: Counting) -> SupportBoard:
-    """Return every run that has an answer whose citations are known."""
+    """Return every run that has an answer whose citations are known; computed once for the same labels."""
     labels = placed_labels(collection, rater)
-    scores = _scored(collection, labels, counting)
     names = run_names(collection, counting.runs)
+    has_contradicted = may_contradict(collection, rater, labels)
+    key = cited(collection), labels.content, tuple(names.items()), counting, has_contradicted
+    return _kept.get(key) or _kept.keep(key, _board(collection, labels, names, counting, has_contradicted))
+
+
+def _board(
+    collection: Collection,
+    labels: PlacedLabels,
+    names: Mapping[int, str],
+    counting: Counting,
+    has_contradicted: bool,
+) -> SupportBoard:
+    scores = _scored(collection, labels, counting)
     labelled = [run_id for run_id in names if run_id in scores]
     topics = answered_topics(scores)
-    has_contradicted = may_contradict(collection, rater, labels)
     kept = (*NAMES, CONTRADICTED) if has_contradicted else NAMES
     tables = {name: score_table(scores, labelled, topics, name, counting) for name in kept}
     intervals = {

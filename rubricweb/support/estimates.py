@@ -6,7 +6,7 @@ are sums over citations, but for the recall of the rule that takes the best cita
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -34,19 +34,22 @@ from grading.support import (
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.run_slices import run_names
+from rubricweb.grades.matrices import StampedCache
 from rubricweb.support.board import CONTRADICTED, NAMES, Counting, Mean, Scores, answered_topics, score_table
 from rubricweb.support.labelling import settings_of
 from rubricweb.support.labels import (
     PEOPLE,
     CitationKey,
+    Cited,
     CitingAnswer,
     SupportRater,
     cited,
-    imported,
+    has_people_in_files,
     labels_by,
 )
 from rubricweb.support.models import SupportJudge
 
+KEPT_ESTIMATES = 16
 UNKNOWN_DOUBT = 0.25
 """The squared error of a model's credit, where fewer than MIN_UNITS citations tell: as if it knew nothing."""
 Floats = NDArray[np.float64]
@@ -93,28 +96,83 @@ class SupportEstimates:
         return self.labelled < self.needed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sources:
+    """All that estimates depend on."""
+
+    cited: Cited
+    citations: JudgedCitations
+    """What people are asked about."""
+    sample: int | None
+    """How many of these; None for all."""
+    contradicts: bool
+    """Whether people may say so."""
+    counting: Counting
+    names: Mapping[int, str]
+    rater: SupportRater
+    by_people: Mapping[CitationKey, int]
+    by_model: Mapping[CitationKey, int]
+
+    @property
+    def state(self) -> Hashable:
+        """Return something that is equal where nothing has changed."""
+        labels = frozenset(self.by_people.items()), frozenset(self.by_model.items())
+        settings = self.citations, self.sample, self.contradicts, self.counting
+        return self.cited, settings, tuple(self.names.items()), self.rater, labels
+
+    @property
+    def order(self) -> tuple[CitationKey, ...]:
+        return self.cited.in_random_order(self.citations)
+
+    @property
+    def labelled(self) -> list[CitationKey]:
+        """Return the simple random sample that people labelled."""
+        return list(takewhile(self.by_people.__contains__, self.order[: self.sample]))
+
+    @property
+    def judged(self) -> JudgedCitations:
+        return JudgedCitations.FIRST if self.counting.rule.is_of_first else JudgedCitations.ALL
+
+
+_kept: StampedCache[Hashable, tuple[SupportEstimates | None]] = StampedCache(KEPT_ESTIMATES)
+
+
 def estimates(collection: Collection, rater: SupportRater, counting: Counting) -> SupportEstimates | None:
-    """Return the estimates with the help of `rater`, if it is a model.
+    """Return the estimates with the help of `rater`, if it is a model; computed once for the same labels.
 
     None where there is nothing to estimate: people labelled all that can be, or would have soon, they are
     asked about fewer citations of a sentence than the rule judges, or labels of theirs were imported.
     """
-    chosen, all_cited = settings_of(collection), cited(collection)
-    asked_rule, rule = JudgedCitations(chosen.citations), counting.rule
-    judged = JudgedCitations.FIRST if rule.is_of_first else JudgedCitations.ALL
-    order, by_people = all_cited.in_random_order(asked_rule), labels_by(collection, SupportRater(PEOPLE, ""))
-    sample = list(takewhile(by_people.__contains__, order[: chosen.sample]))
-    if len(sample) == len(order) or (judged, asked_rule) == (JudgedCitations.ALL, JudgedCitations.FIRST):
+    chosen = settings_of(collection)
+    sources = _Sources(
+        cited(collection),
+        JudgedCitations(chosen.citations),
+        chosen.sample,
+        chosen.contradicts,
+        counting,
+        run_names(collection, counting.runs),
+        rater,
+        labels_by(collection, SupportRater(PEOPLE, "")),
+        labels_by(collection, rater) if rater.judge else {},
+    )
+    if (sources.judged, sources.citations) == (JudgedCitations.ALL, JudgedCitations.FIRST):
         return None
-    if imported(collection).filter(judge=None).exists():
+    if has_people_in_files(collection):
         return None
-    citations = all_cited.readable_citations(judged)
-    names = run_names(collection, counting.runs)
-    runs = [run_id for run_id in names if run_id in {answer.run_id for answer in all_cited.answers}]
-    answers = [answer for answer in all_cited.answers if answer.run_id in names]
-    weights, n_topics = _weights(answers, counting, runs, citations)
-    by_model = labels_by(collection, rater) if rater.judge else {}
-    by_sample = {citation: by_people[citation] for citation in sample}
+    (found,) = _kept.get(sources.state) or _kept.keep(sources.state, (_estimates(sources),))
+    return found
+
+
+def _estimates(sources: _Sources) -> SupportEstimates | None:
+    order, sample, rule = sources.order, sources.labelled, sources.counting.rule
+    if len(sample) == len(order):
+        return None
+    names, by_model = sources.names, sources.by_model
+    citations = sources.cited.readable_citations(sources.judged)
+    runs = [run_id for run_id in names if run_id in {answer.run_id for answer in sources.cited.answers}]
+    answers = [answer for answer in sources.cited.answers if answer.run_id in names]
+    weights, n_topics = _weights(answers, sources.counting, runs, citations)
+    by_sample = {citation: sources.by_people[citation] for citation in sample}
     units = Units(
         weights["precision"],
         _credits(citations, by_model, rule.credit, unknown=Support.PARTIAL.credit),
@@ -122,7 +180,7 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         np.full(len(citations), max(len(sample), 1) / len(order)),
     )
     estimated = {name: linear_estimate(replace(units, weights=weights[name])) for name in NAMES}
-    if chosen.contradicts or Support.CONTRADICTS in by_sample.values():
+    if sources.contradicts or Support.CONTRADICTS in by_sample.values():
         by_grader = _credits(citations, by_model, _contradicted, unknown=0.0)
         human = _credits(citations, by_sample, _contradicted, unknown=np.nan)
         contradicted = replace(units, weights=weights[CONTRADICTED], grader=by_grader, human=human)
@@ -137,9 +195,9 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         return None
     return SupportEstimates(
         tuple(sorted(rows, key=lambda row: (-row.precision.value, row.run_tag))),
-        rater.judge,
+        sources.rater.judge,
         len(sample),
-        min(chosen.sample or len(order), len(order)),
+        min(sources.sample or len(order), len(order)),
         len(order),
         round(chance * len(order)),
         half_width,
@@ -209,7 +267,7 @@ def _weights(
 
 def _credits(
     citations: list[CitationKey],
-    labels: dict[CitationKey, int],
+    labels: Mapping[CitationKey, int],
     credit: Callable[[int], float],
     *,
     unknown: float,

@@ -7,7 +7,7 @@ are of a place in one answer, whatever other answers say.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from grading.support import JudgedCitations, Support, knows_contradiction, majority
 from grading.types import FAILED, MISSING, Sentence, text_md5
+from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import read_once
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.corpus.pools import stamp_of
@@ -212,13 +214,13 @@ class SupportRater:
     """Whether a file has labels of it."""
 
 
+@read_once
 def raters(collection: Collection) -> list[SupportRater]:
     """Return the models that have labelled something, the latest first, and people.
 
     People come first where they are the authors of imported labels, else last.
     """
-    authors = set(imported(collection).order_by().values_list("judge", flat=True).distinct())
-    judges = judges_with_labels(collection).order_by("-pk")
+    authors, judges = set(_authors(collection.pk)), _latest_judges(collection.pk)
     models = [
         SupportRater(f"judge-{judge.pk}", str(judge), judge, is_imported=judge.pk in authors)
         for judge in judges
@@ -227,17 +229,33 @@ def raters(collection: Collection) -> list[SupportRater]:
     return [pooled, *models] if pooled.is_imported else [*models, pooled]
 
 
-def judges_with_labels(collection: Collection) -> QuerySet[SupportJudge]:
+@compiled_once
+def _authors(collection: int) -> QuerySet[LabelledAnswer, int | None]:
+    return imported(collection).order_by().values_list("judge", flat=True).distinct()
+
+
+@compiled_once
+def _latest_judges(collection: int) -> QuerySet[SupportJudge]:
+    return judges_with_labels(collection).order_by("-pk")
+
+
+def judges_with_labels(collection: Collection | int) -> QuerySet[SupportJudge]:
     """Return the models that have labelled something here, or in a file."""
     has_labels = Exists(SupportLabel.objects.filter(judge=OuterRef("pk")))
     has_answers = Exists(LabelledAnswer.objects.filter(judge=OuterRef("pk")))
-    of_citations = collection.support_judges.exclude(prompt_id__startswith=CLAIM_PROMPTS)
+    of_citations = SupportJudge.objects.filter(collection=collection)
+    of_citations = of_citations.exclude(prompt_id__startswith=CLAIM_PROMPTS)
     return of_citations.filter(has_labels | has_answers)
 
 
-def imported(collection: Collection) -> QuerySet[LabelledAnswer]:
+def imported(collection: Collection | int) -> QuerySet[LabelledAnswer]:
     """Return the labels of files, in the order in which they came."""
     return LabelledAnswer.objects.filter(response__run__collection=collection)
+
+
+def has_people_in_files(collection: Collection) -> bool:
+    """Return whether a file has labels of people."""
+    return None in _authors(collection.pk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +288,12 @@ class PlacedLabels:
             [self.by_citation.get(CitationKey(answer.topic_id, md5, doc_id), MISSING) for doc_id in doc_ids]
             for md5, doc_ids in answer.sentences
         ]
+
+    @property
+    def content(self) -> Hashable:
+        """Return all labels: equal where none has changed."""
+        of_files = ((pk, tuple(map(tuple, rows))) for pk, rows in self.by_response.items())
+        return frozenset(self.by_citation.items()), frozenset(of_files), frozenset(self.unfitting.items())
 
     def is_imported(self, answer: CitingAnswer) -> bool:
         return answer.response_id in self.by_response
@@ -337,15 +361,21 @@ def failed(collection: Collection, judge: SupportJudge) -> list[CitationKey]:
     return [cell for cell in cited(collection).readable_citations(JudgedCitations.ALL) if cell in without]
 
 
+@read_once
 def standing_events(collection: Collection) -> Standing:
     """Return the latest event of each citation and person, unless it took the label back."""
     latest: dict[CitationKey, dict[int, SupportEvent]] = defaultdict(dict)
-    for event in SupportEvent.objects.filter(topic__collection=collection).order_by("pk"):
+    for event in _events(collection.pk):
         citation = citation_of(event)
         latest[citation].pop(event.by_id, None)
         if event.label is not None:
             latest[citation][event.by_id] = event
     return {citation: events for citation, events in latest.items() if events}
+
+
+@compiled_once
+def _events(collection: int) -> QuerySet[SupportEvent]:
+    return SupportEvent.objects.filter(topic__collection=collection).order_by("pk")
 
 
 def citation_of(row: SupportEvent | SupportLabel) -> CitationKey:
