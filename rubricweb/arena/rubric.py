@@ -6,21 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from grading.segmentation import ResponsePassage
 from grading.statistics.vote_variance import Explained, explained
 from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.arena.answers import CountedVote, Place, reasons_given
 from rubricweb.arena.models import Reason
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.corpus import convert
-from rubricweb.corpus.models import Response, Run, Topic
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.models import Collection, Response, Run, Topic
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, stamp_of
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.matrices import matrices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 
@@ -80,35 +82,55 @@ def coverages(
     bank: Bank, rater: Rater, min_grade: int, places: Iterable[Place]
 ) -> dict[Place, AnswerCoverage]:
     """Return what each answer covers, by run and topic, without topics that have no items."""
-    needed = set(places)
+    needed = frozenset(places)
     topics = {topic for _, topic in needed}
     pool, items = _pool_of(collection_pool(bank.collection), topics), asked_items(bank, topics)
     by_config = {config: matrices(config, pool) for config in rater.configs}
-    rows = Response.objects.filter(topic__in=topics, run__in={run for run, _ in needed})
-    covered_by_place, numbers = {}, {pk: number for number, pk in enumerate(pool.run_pks)}
-    for row in rows.only("run", "topic", "sentences", "passages_of").order_by("pk"):
-        if (row.run_id, row.topic_id) in needed and items.get(row.topic_id):
-            graded = {kind: by_config[config][row.topic_id] for kind, config in rater.by_kind.items()}
-            topic_items = items[row.topic_id]
-            least = rater.min_grades_of((item.kind for item in topic_items), min_grade)
+    rated = {}
+    for topic, asked in items.items():
+        graded = {kind: by_config[config][topic] for kind, config in rater.by_kind.items()}
+        columns, n_passages = [item.column for item in asked], len(pool.by_topic[topic].doc_ids)
+        least = rater.min_grades_of((item.kind for item in asked), min_grade)
+        rated[topic] = _Rated(pool.by_topic[topic], asked, ratings_of(graded, columns, n_passages), least)
+    passages = _passages(bank.collection_id, stamp_of(bank.collection_id), needed)
+    return {place: _coverage(ids, rated[place[1]]) for place, ids in passages.items() if place[1] in rated}
+
+
+class _Rated(NamedTuple):
+    """A topic with its active items, and the ratings of its pool, shape (passages, items)."""
+
+    topic: TopicPool
+    items: tuple[AskedItem, ...]
+    ratings: Ratings
+    min_grades: NDArray[np.int8]
+
+
+@lru_cache(maxsize=CACHED_BOARDS)
+def _passages(collection_id: int, stamp: int, places: frozenset[Place]) -> Mapping[Place, tuple[str, ...]]:
+    """Return the doc ids of each answer's passages, cached by the stamp, which imports move."""
+    topics, runs = ({place[side] for place in places} for side in (1, 0))
+    pool = collection_pool(Collection.objects.get(pk=collection_id))
+    numbers = {pk: number for number, pk in enumerate(pool.run_pks)}
+    rows = Response.objects.filter(topic__in=topics, run__in=runs).order_by("pk")
+    doc_ids: dict[Place, tuple[str, ...]] = {}
+    for row in rows.only("run", "topic", "sentences", "passages_of"):
+        if (row.run_id, row.topic_id) in places:
             topic = pool.by_topic[row.topic_id]
             ranked = topic.ranked_by(numbers[row.run_id]) if row.run_id in numbers else ()
             passages = convert.response_passages(row, ranked)
-            coverage = _coverage(passages, topic, topic_items, graded, least)
-            covered_by_place[row.run_id, row.topic_id] = coverage
-    return covered_by_place
+            doc_ids[row.run_id, row.topic_id] = tuple(dict.fromkeys(passage.doc_id for passage in passages))
+    return doc_ids
 
 
 def asked_items(bank: Bank, topics: Iterable[int]) -> dict[int, tuple[AskedItem, ...]]:
     """Return the active items of each topic, questions first, numbered within their kind as in the grid."""
-    rows = bank.items.active().filter(topic__in=set(topics)).select_related("revision")
     by_topic: dict[int, list[AskedItem]] = {}
-    for row in rows.order_by("topic", "position", "pk"):
-        items = by_topic.setdefault(row.topic_id, [])
-        kind, revision = ItemKind(row.kind), row.revision
+    for topic, pk, written_kind, *revision in _items(bank.collection_id, bank.pk, tuple(sorted(set(topics)))):
+        items = by_topic.setdefault(topic, [])
+        kind, (uid, revision_pk, text) = ItemKind(written_kind), revision
         number = 1 + sum(item.kind == kind for item in items)
-        column = ItemColumn(kind, revision.uid, revision.pk, bool(revision.text))
-        items.append(AskedItem(row.pk, kind, number, revision.text, column))
+        column = ItemColumn(kind, uid, revision_pk, bool(text))
+        items.append(AskedItem(pk, kind, number, text, column))
     order = list(ItemKind)
     return {
         topic: tuple(sorted(items, key=lambda item: order.index(item.kind)))
@@ -116,20 +138,20 @@ def asked_items(bank: Bank, topics: Iterable[int]) -> dict[int, tuple[AskedItem,
     }
 
 
+@compiled_readable
+def _items(bank: int, topics: tuple[int, ...]) -> QuerySet[Item, tuple[Any, ...]]:
+    active = Item.including_secret.active().filter(bank=bank, topic__in=topics)
+    fields = ("topic", "pk", "kind", "revision__uid", "revision", "revision__text")
+    return active.order_by("topic", "position", "pk").values_list(*fields)
+
+
 def _pool_of(pool: CollectionPool, topics: set[int]) -> CollectionPool:
     """Return the pool of one topic alone, so that the grades of the others are not read."""
     return pool.only(next(iter(topics))) if len(topics) == 1 else pool
 
 
-def _coverage(
-    passages: Sequence[ResponsePassage],
-    topic: TopicPool,
-    items: tuple[AskedItem, ...],
-    graded: Mapping[ItemKind, TopicGrades],
-    least: NDArray[np.int8],
-) -> AnswerCoverage:
-    ratings = ratings_of(graded, [item.column for item in items], len(topic.doc_ids))
-    doc_ids = dict.fromkeys(passage.doc_id for passage in passages)
+def _coverage(doc_ids: tuple[str, ...], rated: _Rated) -> AnswerCoverage:
+    topic, items, ratings, least = rated
     rows = [topic.row_of[doc_id] for doc_id in doc_ids if doc_id in topic.row_of]
     own = ratings[rows]
     highest = own.max(axis=0, initial=FAILED) if rows else np.full(len(items), MISSING)
