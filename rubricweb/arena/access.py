@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.arena.models import Arena, Battle, Question
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 
@@ -23,7 +24,15 @@ def arena_for(user: User, slug: str) -> Arena:
 
 
 def arena_of(collection: Collection) -> Arena:
-    return Arena.objects.filter(collection=collection).first() or Arena(collection=collection, seed=0)
+    for arena in _arenas(collection.pk):
+        arena.collection = collection
+        return arena
+    return Arena(collection=collection, seed=0)
+
+
+@compiled_once
+def _arenas(collection: int) -> QuerySet[Arena, Arena]:
+    return Arena.objects.filter(collection=collection)
 
 
 def may_see_board(user: User, arena: Arena) -> bool:

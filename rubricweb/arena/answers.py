@@ -16,6 +16,7 @@ from grading import types
 from grading.types import Sentence
 from rubricweb.arena.models import Battle, Reason, Vote, digest_of
 from rubricweb.core.compiled import compiled_once
+from rubricweb.core.reader import read_once
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response
 from rubricweb.corpus.pools import stamp_of
@@ -276,6 +277,7 @@ class _HeldVote(NamedTuple):
         return self.first_name or MODEL
 
 
+@read_once
 @compiled_once
 def _held(collection: int) -> QuerySet[Vote, tuple[Any, ...]]:
     """Return the fields of a `_HeldVote` of each vote of a collection that holds."""

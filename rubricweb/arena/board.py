@@ -11,13 +11,15 @@ from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from rubricweb.arena.answers import CountedVerdict, CountedVote, answer_words, as_arrays, counted_votes
 from rubricweb.arena.judges import JudgeVotes
-from rubricweb.corpus.models import Collection
+from rubricweb.core.compiled import compiled_once
+from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pseudonyms import shown_names
 
 if TYPE_CHECKING:
@@ -192,7 +194,7 @@ def _rows(
     voted = {run for vote in votes for run in vote.pair}
     if not voted:
         return (), None
-    tags = dict(collection.runs.filter(pk__in=voted).values_list("pk", "run_tag"))
+    tags = dict(_tags(tuple(sorted(voted))))
     runs = tuple(sorted(voted, key=lambda run: tags[run]))
     fitted, possible, half_ties = _strengths(votes, runs, lengths)
     names = shown_names(collection.pk, tuple(tags[run] for run in runs))
@@ -214,6 +216,11 @@ def _rows(
     ]
     ordered = sorted(rows, key=lambda row: (-round(row.strength, 9), row.run_tag))
     return tuple(ordered), fitted.length
+
+
+@compiled_once
+def _tags(runs: tuple[int, ...]) -> QuerySet[Run, tuple[int, str]]:
+    return Run.objects.filter(pk__in=runs).values_list("pk", "run_tag")
 
 
 @lru_cache(maxsize=CACHED_BOARDS)
@@ -245,7 +252,8 @@ def _duels(votes: Sequence[CountedVote]) -> dict[tuple[int, int], Duel]:
     }
 
 
-def voter_agreement(votes: Sequence[CountedVote]) -> VoterAgreement:
+@lru_cache(maxsize=CACHED_BOARDS)
+def voter_agreement(votes: tuple[CountedVote, ...]) -> VoterAgreement:
     """Return the agreement of people who voted on the same two answers; its interval is over topics."""
     voters = sorted({vote.voter for vote in votes})
     row_of = {person: row for row, person in enumerate(voters)}

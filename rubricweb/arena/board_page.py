@@ -14,6 +14,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -22,7 +23,7 @@ from grading.statistics.rank_correlation import Correlation, kendall
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, battle_files, files
 from rubricweb.arena.answers import NOUNS, CountedVerdict, Place, counted_votes, paired_topics, stored_answers
-from rubricweb.arena.board import VoteBoard, vote_board
+from rubricweb.arena.board import Duel, VoteBoard, vote_board
 from rubricweb.arena.judges import JudgeVotes, judge_names, votes_of
 from rubricweb.arena.models import Arena, JudgeJob
 from rubricweb.arena.rubric import rubric_and_votes
@@ -31,6 +32,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core import formatting
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import Context, HtmxRequest, download, page_or_part
+from rubricweb.core.tags import fill, joined
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
@@ -92,6 +94,9 @@ VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")
 PICTURE = "svg"
 PEOPLE = "people"
+CELL = '<td class="num">{content}</td>'
+NO_DUEL = SafeString('<span class="muted">·</span>')
+NO_VOTES = SafeString('<span class="muted">none</span>')
 BATTLES = "battles"
 """The format of votes that other arenas read."""
 EVENTS = "jsonl"
@@ -199,7 +204,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     context["has_pairs"] = bool(votes.rows) or _has_pairs(collection)
     if request.htmx and context["has_pairs"] and "has_no_toolbar" in request.GET:
         return HttpResponseClientRefresh()
-    context |= {"board": votes, "duels": list(zip(votes.rows, votes.duels, strict=True))}
+    context |= {"board": votes, "duels": list(zip(votes.rows, map(_cells, votes.duels), strict=True))}
     context |= {"picture": _picture(votes, slug), "settings_form": ArenaForm(instance=arena)}
     return page_or_part(request, "arena/board.html", context, part="board")
 
@@ -304,6 +309,17 @@ def _rubric(collection: Collection, form: VotesForm, judge: JudgeVotes | None) -
         "min_grade": min_grade,
         "rubric_and_votes": votes,
     }
+
+
+def _cells(duels: Iterable[Duel | None]) -> SafeString:
+    """Return the cells of a row of wins between runs; there is one for every two runs."""
+    return joined(fill(CELL, content=_duel(duel)) for duel in duels)
+
+
+def _duel(duel: Duel | None) -> str:
+    if duel is None:
+        return NO_DUEL
+    return f"{duel.wins}, {duel.ties}, {duel.losses}" if duel.votes else NO_VOTES
 
 
 def _picture(votes: VoteBoard, slug: str) -> Picture:

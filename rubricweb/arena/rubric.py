@@ -18,10 +18,11 @@ from rubricweb.arena.answers import CountedVote, Place, reasons_given
 from rubricweb.arena.models import Reason
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import compiled_readable
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus import convert
-from rubricweb.corpus.models import Collection, Response, Run, Topic
+from rubricweb.corpus.models import Collection, Response, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, stamp_of
-from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.run_slices import run_names
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
@@ -312,12 +313,8 @@ def _disagreements(votes: list[CountedVote], covered: Mapping[Place, AnswerCover
 
 
 def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ...]:
-    topics = Topic.objects.in_bulk([difference.topic_id for difference in differences])
-    runs = Run.objects.in_bulk(
-        [run for difference in differences for run in (difference.rubric, difference.voters)]
-    )
-    visible_names = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
-    names = dict(zip(runs, visible_names, strict=True))
+    topics = {topic.pk: topic for topic in _topics(tuple({one.topic_id for one in differences}))}
+    names = run_names(bank.collection)
     reasons = reasons_given(bank.collection)
     return tuple(
         Disagreement(
@@ -331,6 +328,11 @@ def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ..
         )
         for difference in differences
     )
+
+
+@compiled_once
+def _topics(topics: tuple[int, ...]) -> QuerySet[Topic, Topic]:
+    return Topic.objects.filter(pk__in=topics)
 
 
 def _side(differences: _Difference, run: int, other: int, names: Mapping[int, str]) -> Side:

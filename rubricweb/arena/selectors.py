@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 
 from rubricweb.accounts.models import User
 from rubricweb.arena.access import own_battles
@@ -17,6 +18,7 @@ from rubricweb.arena.battles import count_unseen
 from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
 from rubricweb.arena.rubric import AskedItem, coverages
 from rubricweb.banks.models import Bank
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import hides_names, shown_names
 from rubricweb.grades.raters import Rater
@@ -114,8 +116,12 @@ def modules_of_runs(collection_id: int, runs: Iterable[int]) -> dict[int, str]:
     """Return how each run was made, of those made here; nothing for readers who know runs by pseudonyms."""
     if hides_names(collection_id):
         return {}
-    jobs = SystemJob.objects.filter(collection=collection_id, run__in=list(runs))
-    return {job.run_id: job.system.method for job in jobs}
+    return {job.run_id: job.system.method for job in _made(collection_id, tuple(runs))}
+
+
+@compiled_once
+def _made(collection: int, runs: tuple[int, ...]) -> QuerySet[SystemJob, SystemJob]:
+    return SystemJob.objects.filter(collection=collection, run__in=runs)
 
 
 @dataclass(frozen=True, slots=True)

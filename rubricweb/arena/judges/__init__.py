@@ -26,6 +26,7 @@ from rubricweb.arena.answers import (
 )
 from rubricweb.arena.battles import candidates
 from rubricweb.arena.models import Battle, JudgedPair, JudgeJob
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.models import Collection
 
 ORDERS = 2
@@ -198,12 +199,20 @@ class JudgeVotes:
 
 def judge_names(collection: Collection) -> list[str]:
     """Return the names of models that were asked here, then of those that only files of battles have."""
-    own = {judge_of(job).name: None for job in collection.judge_jobs.order_by("pk")}
-    imported = collection.battles.filter(
-        drawn=Battle.Drawn.IMPORTED, **{f"columns__{VOTER_KIND}": MODEL}
-    ).order_by("person")
-    names = imported.values_list("person__first_name", flat=True).distinct()
-    return list(own | {name or MODEL: None for name in names})
+    own = {judge_of(job).name: None for job in _jobs(collection.pk)}
+    return list(own | {name or MODEL: None for name in _imported_names(collection.pk)})
+
+
+@compiled_once
+def _jobs(collection: int) -> QuerySet[JudgeJob, JudgeJob]:
+    return JudgeJob.objects.filter(collection=collection).order_by("pk")
+
+
+@compiled_once
+def _imported_names(collection: int) -> QuerySet[Battle, str | None]:
+    battles = Battle.objects.filter(collection=collection, drawn=Battle.Drawn.IMPORTED)
+    by_models = battles.filter(**{f"columns__{VOTER_KIND}": MODEL}).order_by("person")
+    return by_models.values_list("person__first_name", flat=True).distinct()
 
 
 def votes_of(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from uuid import uuid4
 
 import numpy as np
 import pytest
 from django.urls import reverse
 
+from rubricweb.arena import actions
 from rubricweb.arena.answers import CountedVerdict, CountedVote, counted_votes
 from rubricweb.arena.board import vote_board, voter_agreement
 from rubricweb.arena.rubric import coverages, rubric_and_votes
@@ -66,7 +68,7 @@ def test_voters_agree_whichever_side_they_saw():
             vote(topic, 2, "right", 2, 1) if topic % 2 else vote(topic, 2, "left", 2, 1),
         )
     ]
-    agreement = voter_agreement(votes)
+    agreement = voter_agreement(tuple(votes))
     assert (agreement.pairs, agreement.same, agreement.alpha) == (12, 1, 1)
     assert not agreement.is_too_few
     assert not agreement.interval.is_defined, "where all agree an interval would have no width"
@@ -80,7 +82,9 @@ def test_a_tie_is_nearer_than_the_other_side():
     def differing(verdict):
         return [one for t in range(8, 16) for one in (vote(t, 1, "left"), vote(t, 2, verdict))]
 
-    alphas = [voter_agreement(same + differing(verdict)).alpha for verdict in ("tie", "both_bad", "right")]
+    alphas = [
+        voter_agreement(tuple(same + differing(verdict))).alpha for verdict in ("tie", "both_bad", "right")
+    ]
     assert alphas[0] == alphas[1] > alphas[2]
 
 
@@ -117,6 +121,26 @@ def test_where_the_rubric_and_people_differ(collection, bank, topics, runs, vote
     assert found.ungraded == 3, "the bank asks nothing about the second topic"
     assert (found.explained.votes, found.explained.decided) == (6, 6)
     assert found.explained.same_side.value == pytest.approx(4 / 6)
+
+
+def test_a_vote_taken_back_leaves_the_board_and_counts_again(owner, bank, topics, runs, voters, client_of):
+    """What is kept is of these votes alone."""
+    alpha, _, gamma = runs
+    battle = voted(voters[0], topics[0], alpha, gamma, "right")
+    client = client_of(owner)
+
+    def shown():
+        context = client.get(f"/collections/{bank.collection.slug}/arena/").context
+        first, found = context["board"].rows[0], context["rubric_and_votes"]
+        return first.run_tag, first.votes, found.explained.same_side.value, found.all_disagreements
+
+    before = shown()
+    assert before == ("secretgamma", 1, 0, 1)
+    for voter in voters[1:]:
+        voted(voter, topics[0], alpha, gamma, "left")
+    assert shown() == ("secretalpha", 3, pytest.approx(2 / 3), 0)
+    actions.take_back(battle, by=voters[0], seen=1, uid=uuid4())
+    assert shown() == ("secretalpha", 2, 1, 0)
 
 
 def test_a_tie_of_people_contradicts_nobody(bank, topics, runs, voters):

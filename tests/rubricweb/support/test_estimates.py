@@ -52,6 +52,16 @@ def label(collection: Collection, person, citations: list[CitationKey]) -> None:
     )
 
 
+def test_the_next_label_counts_in_what_is_kept(many, assessor):
+    order = labelling.to_label(many)
+    label(many, assessor, order[:40])
+    first, scored = estimates(many, BY_PEOPLE, FIRST), board(many, BY_PEOPLE, FIRST)
+    assert board(many, BY_PEOPLE, FIRST) is scored
+    label(many, assessor, order[40:41])
+    assert estimates(many, BY_PEOPLE, FIRST).labelled == first.labelled + 1
+    assert board(many, BY_PEOPLE, FIRST).judged > scored.judged
+
+
 def test_estimates_lead_to_the_board_that_all_labels_give(many, assessor):
     order = labelling.to_label(many)
     label(many, assessor, order[:-1])
