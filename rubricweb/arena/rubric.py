@@ -88,11 +88,13 @@ def coverages(
     pool, items = _pool_of(collection_pool(bank.collection), topics), asked_items(bank, topics)
     by_config = {config: matrices(config, pool) for config in rater.configs}
     rated = {}
-    for topic, asked in items.items():
+    for topic, topic_items in items.items():
         graded = {kind: by_config[config][topic] for kind, config in rater.by_kind.items()}
-        columns, n_passages = [item.column for item in asked], len(pool.by_topic[topic].doc_ids)
-        least = rater.min_grades_of((item.kind for item in asked), min_grade)
-        rated[topic] = _Rated(pool.by_topic[topic], asked, ratings_of(graded, columns, n_passages), least)
+        columns, n_passages = [item.column for item in topic_items], len(pool.by_topic[topic].doc_ids)
+        least = rater.min_grades_of((item.kind for item in topic_items), min_grade)
+        rated[topic] = _Rated(
+            pool.by_topic[topic], topic_items, ratings_of(graded, columns, n_passages), least
+        )
     passages = _passages(bank.collection_id, stamp_of(bank.collection_id), needed)
     return {place: _coverage(ids, rated[place[1]]) for place, ids in passages.items() if place[1] in rated}
 
@@ -313,7 +315,9 @@ def _disagreements(votes: list[CountedVote], covered: Mapping[Place, AnswerCover
 
 
 def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ...]:
-    topics = {topic.pk: topic for topic in _topics(tuple({one.topic_id for one in differences}))}
+    topics = {
+        topic.pk: topic for topic in _topics(tuple({difference.topic_id for difference in differences}))
+    }
     names = run_names(bank.collection)
     reasons = reasons_given(bank.collection)
     return tuple(

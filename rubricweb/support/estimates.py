@@ -159,8 +159,8 @@ def estimates(collection: Collection, rater: SupportRater, counting: Counting) -
         return None
     if has_people_in_files(collection):
         return None
-    (found,) = _kept.get(sources.state) or _kept.keep(sources.state, (_estimates(sources),))
-    return found
+    (estimated,) = _kept.get(sources.state) or _kept.keep(sources.state, (_estimates(sources),))
+    return estimated
 
 
 def _estimates(sources: _Sources) -> SupportEstimates | None:
