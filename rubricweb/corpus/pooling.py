@@ -11,13 +11,14 @@ from itertools import zip_longest
 
 import numpy as np
 from django.db import transaction
+from django.db.models import QuerySet
 
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, database, events
+from rubricweb.core import audit, events
+from rubricweb.core.compiled import LONGEST, compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
-from rubricweb.corpus.pools import READ_AT_ONCE
+from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 
 BATCH_ROWS = 2_000
@@ -174,31 +175,48 @@ class _Reading:
         """In the order of the runs: down to which rank holes are counted."""
 
     def plan(self, topic: Topic) -> TopicPlan:
-        rows = Ranking.objects.filter(topic=topic, run__in=self._depths).values_list("run_id", "doc_ids")
         limits = dict(zip(self._depths, self.limits, strict=True))
-        tops: dict[int, list[str]] = {run: [] for run in self._depths}
-        for run, doc_ids in rows.iterator(chunk_size=READ_AT_ONCE):
-            tops[run] = doc_ids[: limits[run]]
+        ranked = {run: doc_ids[: limits[run]] for run, doc_ids in _ranked(topic.pk) if run in limits}
+        tops: dict[int, list[str]] = {run: ranked.get(run, []) for run in self._depths}
         # Judged passages come first, then the first ranks of all runs, the second, and so on.
-        pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
-        judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
+        pooled = set(_pooled_ids(topic.pk))
         by_rank = (
             doc_id
             for rank in zip_longest(*[top[: self._depths[run]] for run, top in tops.items()])
             for doc_id in rank
             if doc_id is not None
         )
-        doc_ids = [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
+        doc_ids = [
+            doc_id for doc_id in dict.fromkeys([*_judged_ids(topic.pk), *by_rank]) if doc_id not in pooled
+        ]
         passages: dict[str, int] = {}
-        for start in range(0, len(doc_ids), database.LOOKED_UP):
-            passages_rows = topic.collection.passages.filter(
-                doc_id__in=doc_ids[start : start + database.LOOKED_UP]
-            ).exclude(text="")
-            passages.update(passages_rows.values_list("doc_id", "pk"))
+        for start in range(0, len(doc_ids), LONGEST):
+            passages.update(_with_text(topic.collection_id, tuple(doc_ids[start : start + LONGEST])))
         added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
         textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
         holes = tuple(_holes(top, pooled, added) for top in tops.values())
         return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
+
+
+@compiled_once
+def _ranked(topic: int) -> QuerySet[Ranking, tuple[int, list[str]]]:
+    return Ranking.objects.filter(topic=topic, run__state=Run.State.ACCEPTED).values_list("run_id", "doc_ids")
+
+
+@compiled_once
+def _pooled_ids(topic: int) -> QuerySet[Pooled, str]:
+    return Pooled.objects.filter(topic=topic).order_by().values_list("passage__doc_id", flat=True)
+
+
+@compiled_once
+def _judged_ids(topic: int) -> QuerySet[Judgment, str]:
+    return Judgment.objects.filter(topic=topic).order_by("pk").values_list("doc_id", flat=True)
+
+
+@compiled_once
+def _with_text(collection: int, doc_ids: tuple[str, ...]) -> QuerySet[Passage, tuple[str, int]]:
+    rows = Passage.objects.filter(collection=collection, doc_id__in=doc_ids).exclude(text="")
+    return rows.values_list("doc_id", "pk")
 
 
 def _holes(top: list[str], pooled: set[str], added: dict[str, int]) -> tuple[int, int, int]:
