@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache, partial
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from django.db import transaction
@@ -22,6 +24,10 @@ from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranki
 from rubricweb.corpus.pseudonyms import shown_names
 
 BATCH_ROWS = 2_000
+KEPT_TOPICS = 512
+"""Topics of which a process keeps what a previewed pool would add."""
+KEPT_RANKS = 2_000
+"""Ranks of all runs up to which it does: deeper pools are read anew each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +101,37 @@ class PoolPlan:
 Seen = Callable[[TopicPlan], object]
 
 
-def plan_pool(collection: Collection, rule: PoolRule, *, seen: Seen = lambda plan: None) -> PoolPlan:
+def plan_pool(
+    collection: Collection, rule: PoolRule, *, seen: Seen = lambda plan: None, stamp: int | None = None
+) -> PoolPlan:
     """Return what the rule would add; nothing is changed.
 
     `seen` is called with the plan of each topic. One topic is read at a time, so that a collection of many
-    topics takes no more memory than one of few.
+    topics takes no more memory than one of few. With the collection's `stamp`, plans of small pools are kept.
     """
     runs = list(collection.runs.accepted())
     depths = [rule.depth_of(run.run_tag, run.type) for run in runs]
-    read = _Reading([run.pk for run in runs], depths, [depth or rule.depth for depth in depths])
+    shares = tuple(
+        _Share(run.pk, depth, depth or rule.depth) for run, depth in zip(runs, depths, strict=True)
+    )
+    is_kept = stamp is not None and sum(share.limit for share in shares) <= KEPT_RANKS
+    plan_topic = partial(_kept_plan, stamp) if is_kept else _plan
     holes = np.zeros((len(runs), 3), dtype=np.int64)
     added = textless = growing = 0
-    for topic in collection.topics.all():
-        plan = read.plan(topic)
+    for topic in _topics(collection.pk):
+        plan = plan_topic(collection.pk, topic, shares)
         seen(plan)
         added, textless = added + len(plan.added), textless + len(plan.textless)
         growing += bool(plan.added)
         holes += np.array(plan.holes, dtype=np.int64).reshape(-1, 3)
     tags = shown_names(collection.pk, tuple(run.run_tag for run in runs))
-    counts_by_run = zip(tags, read.limits, holes.tolist(), strict=True)
+    counts_by_run = zip(tags, shares, holes.tolist(), strict=True)
     return PoolPlan(
         rule,
         added,
         textless,
         growing,
-        tuple(RunHoles(tag, depth, *counts) for tag, depth, counts in counts_by_run),
+        tuple(RunHoles(tag, share.limit, *counts) for tag, share, counts in counts_by_run),
     )
 
 
@@ -165,37 +177,50 @@ def _pool(plan: TopicPlan) -> None:
     Pooled.objects.bulk_create(rows, batch_size=BATCH_ROWS, ignore_conflicts=True)
 
 
-class _Reading:
-    """Reads what the pool of a topic has and lacks."""
+class _Share(NamedTuple):
+    """What a run contributes to the pool of each topic."""
 
-    def __init__(self, run_pks: list[int], depths: list[int], limits: list[int]) -> None:
-        self._depths = dict(zip(run_pks, depths, strict=True))
-        """By run: how many of its passages are pooled."""
-        self.limits = limits
-        """In the order of the runs: down to which rank holes are counted."""
+    run_id: int
+    depth: int
+    """How many of its passages are pooled."""
+    limit: int
+    """Down to which rank holes are counted."""
 
-    def plan(self, topic: Topic) -> TopicPlan:
-        limits = dict(zip(self._depths, self.limits, strict=True))
-        ranked = {run: doc_ids[: limits[run]] for run, doc_ids in _ranked(topic.pk) if run in limits}
-        tops: dict[int, list[str]] = {run: ranked.get(run, []) for run in self._depths}
-        # Judged passages come first, then the first ranks of all runs, the second, and so on.
-        pooled = set(_pooled_ids(topic.pk))
-        by_rank = (
-            doc_id
-            for rank in zip_longest(*[top[: self._depths[run]] for run, top in tops.items()])
-            for doc_id in rank
-            if doc_id is not None
-        )
-        doc_ids = [
-            doc_id for doc_id in dict.fromkeys([*_judged_ids(topic.pk), *by_rank]) if doc_id not in pooled
-        ]
-        passages: dict[str, int] = {}
-        for start in range(0, len(doc_ids), LONGEST):
-            passages.update(_with_text(topic.collection_id, tuple(doc_ids[start : start + LONGEST])))
-        added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
-        textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
-        holes = tuple(_holes(top, pooled, added) for top in tops.values())
-        return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
+
+def _plan(collection_id: int, topic: tuple[int, str], shares: tuple[_Share, ...]) -> TopicPlan:
+    """Read what the pool of a topic has and lacks."""
+    topic_id, query_id = topic
+    ranked = dict(_ranked(topic_id))
+    tops = [ranked.get(share.run_id, [])[: share.limit] for share in shares]
+    # Judged passages come first, then the first ranks of all runs, the second, and so on.
+    pooled = set(_pooled_ids(topic_id))
+    by_rank = (
+        doc_id
+        for rank in zip_longest(*[top[: share.depth] for top, share in zip(tops, shares, strict=True)])
+        for doc_id in rank
+        if doc_id is not None
+    )
+    sought = dict.fromkeys([*_judged_ids(topic_id), *by_rank])
+    doc_ids = [doc_id for doc_id in sought if doc_id not in pooled]
+    passages: dict[str, int] = {}
+    for start in range(0, len(doc_ids), LONGEST):
+        passages.update(_with_text(collection_id, tuple(doc_ids[start : start + LONGEST])))
+    added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
+    textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
+    return TopicPlan(topic_id, query_id, added, textless, tuple(_holes(top, pooled, added) for top in tops))
+
+
+@lru_cache(maxsize=KEPT_TOPICS)
+def _kept_plan(
+    stamp: int, collection_id: int, topic: tuple[int, str], shares: tuple[_Share, ...]
+) -> TopicPlan:
+    """Return the plan of rankings, pools, judgments and texts, each change of which moves the stamp."""
+    return _plan(collection_id, topic, shares)
+
+
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic, tuple[int, str]]:
+    return Topic.objects.filter(collection=collection).values_list("pk", "query_id")
 
 
 @compiled_once
