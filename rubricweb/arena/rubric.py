@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus import convert
-from rubricweb.corpus.models import Collection, Response, Topic
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, stamp_of
+from rubricweb.corpus.models import Response, Topic
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_at, stamp_of
 from rubricweb.corpus.run_slices import run_names
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.raters import Rater
@@ -65,11 +65,11 @@ class AnswerCoverage:
     uncovered: tuple[int, ...]
     """Passages of the answer, by primary key, that have grades and cover no item."""
 
-    @property
+    @cached_property
     def covers(self) -> NDArray[np.bool_]:
         return np.asarray(self.ratings >= self.min_grades)
 
-    @property
+    @cached_property
     def covered(self) -> int:
         return int(self.covers.sum())
 
@@ -112,7 +112,7 @@ class _Rated(NamedTuple):
 def _passages(collection_id: int, stamp: int, places: frozenset[Place]) -> Mapping[Place, tuple[str, ...]]:
     """Return the doc ids of each answer's passages, cached by the stamp, which imports move."""
     topics, runs = ({place[side] for place in places} for side in (1, 0))
-    pool = collection_pool(Collection.objects.get(pk=collection_id))
+    pool = pool_at(collection_id, stamp)
     numbers = {pk: number for number, pk in enumerate(pool.run_pks)}
     rows = Response.objects.filter(topic__in=topics, run__in=runs).order_by("pk")
     doc_ids: dict[Place, tuple[str, ...]] = {}
@@ -315,9 +315,8 @@ def _disagreements(votes: list[CountedVote], covered: Mapping[Place, AnswerCover
 
 
 def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ...]:
-    topics = {
-        topic.pk: topic for topic in _topics(tuple({difference.topic_id for difference in differences}))
-    }
+    needed = tuple({difference.topic_id for difference in differences})
+    topics = {topic.pk: topic for topic in _topics(needed)}
     names = run_names(bank.collection)
     reasons = reasons_given(bank.collection)
     return tuple(
