@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from grading.statistics import influence
 from grading.types import MISSING
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Subtopic, Topic
+from rubricweb.corpus.pools import CACHED_TOPICS
 from rubricweb.editor.what_if import BoardInputs, board_inputs
 from rubricweb.grades.matrices import StampedCache, TopicGrades
 from rubricweb.grades.raters import Rater
@@ -324,13 +326,21 @@ def weak_items(bank: Bank, topics: Sequence[TopicEvidence]) -> list[WeakItem]:
     weak: list[WeakItem] = []
     for topic in topics:
         topic_id = topic.pool.topic_id
-        ratings = np.where(topic.hidden[:, np.newaxis], MISSING, topic.ratings).astype(np.int8)
-        for column, item in enumerate(topic.items):
-            about = [texts[topic_id], subtopics.get((topic_id, facets.get(item.pk, "")), "")]
-            marks = [
-                *word_marks(item.text, item.kind, about),
-                *coverage_marks(ratings[:, column], min_grade=int(topic.min_grades[column])),
-            ]
-            if marks:
-                weak.append(WeakItem(item, topic_id, tuple(marks)))
+        own = tuple(subtopics.get((topic_id, facets.get(item.pk, "")), "") for item in topic.items)
+        weak += _weak_in(topic, texts[topic_id], own)
     return weak
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _weak_in(topic: TopicEvidence, text: str, subtopics: tuple[str, ...]) -> tuple[WeakItem, ...]:
+    """Return the marked items of one topic; `subtopics` are the texts of those of its items."""
+    weak: list[WeakItem] = []
+    ratings = np.where(topic.hidden[:, np.newaxis], MISSING, topic.ratings).astype(np.int8)
+    for column, item in enumerate(topic.items):
+        marks = [
+            *word_marks(item.text, item.kind, [text, subtopics[column]]),
+            *coverage_marks(ratings[:, column], min_grade=int(topic.min_grades[column])),
+        ]
+        if marks:
+            weak.append(WeakItem(item, topic.pool.topic_id, tuple(marks)))
+    return tuple(weak)
