@@ -6,16 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from django import forms
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.generation.similarity import near_duplicates
 from grading.statistics.diagnostics import Relevance, Spurious, spurious_items, uncovered_passages
 from grading.types import ItemKind, Ratings
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool, collection_pool
@@ -53,6 +56,7 @@ class EvidenceItem:
     uid: str
     revision_pk: int
     text: str
+    facet_id: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +94,11 @@ def evidence(
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     people = human_matrices(pool) if query.source is RelevanceSource.PEOPLE else {}
     hidden_by_topic = visibility.hidden_from(reader, bank.collection_id)
-    rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
-    rows = rows.filter(topic=topic_id) if topic_id else rows
-    fields = rows.values_list(
-        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
-    )
     by_topic: dict[int, list[EvidenceItem]] = {}
-    for topic_pk, item_pk, version, kind, *wording in fields:
-        by_topic.setdefault(topic_pk, []).append(EvidenceItem(item_pk, version, ItemKind(kind), *wording))
+    for topic_pk, item_pk, version, kind, *wording in _active_items(bank.collection_id, bank.pk):
+        if topic_id in (None, topic_pk):
+            item = EvidenceItem(item_pk, version, ItemKind(kind), *wording)
+            by_topic.setdefault(topic_pk, []).append(item)
     least = tuple((kind, rater.min_grade_of(kind, query.min_grade)) for kind in ItemKind)
     return [
         _topic_evidence(
@@ -111,6 +112,15 @@ def evidence(
         )
         for pk, items in by_topic.items()
     ]
+
+
+@compiled_readable
+def _active_items(bank: int) -> QuerySet[Item, Any]:
+    rows = Item.including_secret.active().filter(bank=bank)
+    in_order = rows.order_by("topic__position", "topic_id", "position", "pk")
+    return in_order.values_list(
+        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text", "facet_id"
+    )
 
 
 def _hidden_passages(hidden: visibility.Hidden, query: EvidenceQuery) -> frozenset[int]:

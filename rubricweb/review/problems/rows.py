@@ -80,7 +80,7 @@ def _bar(effect: Effect | None, most: float) -> SafeString:
 
 def _why(row: ProblemRow) -> SafeString:
     """Return what kind of problem a row is, where, and how it shows."""
-    finding, topic = row.problem.finding, row.topic.query_id
+    finding, topic = row.problem.finding, row.query_id
     if isinstance(finding, Suspect):
         covered, graded = finding.spurious.count, finding.spurious.n_graded
         return fill(MISLEADING, kind=_kind("Misleading"), topic=topic, covered=covered, graded=graded)
