@@ -108,6 +108,8 @@ class Problems:
     listed: tuple[ListedProblem, ...]
     """Open problems, those that move the board most first."""
     set_aside: tuple[ListedProblem, ...]
+    decided: Mapping[Name, FlagEvent]
+    """Why people set something aside, by what they looked at."""
     ungraded: int
     """Relevant passages without any grade."""
     n_topics: int
@@ -240,6 +242,7 @@ def problems(
     return Problems(
         tuple(problem for problem in listed if problem.key not in set_aside),
         tuple(problem for problem in listed if problem.key in set_aside),
+        decided,
         len(passages.ungraded),
         len(looked_at),
     )
@@ -304,13 +307,12 @@ def decision(problem: ListedProblem, decided: Mapping[Name, FlagEvent]) -> FlagE
     return next((decided[name] for name in names if name in decided), None)
 
 
-def rows(bank: Bank, page: Iterable[ListedProblem]) -> list[ProblemRow]:
+def rows(bank: Bank, page: Iterable[ListedProblem], decided: Mapping[Name, FlagEvent]) -> list[ProblemRow]:
     """Return a page of problems with their topics and texts."""
     page = list(page)
     topics = collection_pool(bank.collection).by_topic
     pks = tuple({pk for problem in page if (pk := _passage(problem)) is not None})
     passages = {pk: (doc_id, text) for pk, doc_id, text in (_passages(pks) if pks else ())}
-    decided = decisions(bank)
     listed_rows = []
     for problem in page:
         doc_id, text = passages.get(_passage(problem) or 0, ("", ""))
