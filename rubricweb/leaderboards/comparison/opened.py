@@ -189,7 +189,7 @@ class _Brought:
     def of(cls, scored: ScoredBoard, topic_id: int) -> _Brought:
         sheet = TopicSheet.of(scored, topic_id)
         spec, grades = scored.spec, scored.base.grades[topic_id]
-        topic = spec.collection.topics.get(pk=topic_id)
+        [topic] = _topics(spec.collection.pk, topic_id)
         readable = {uid: item for uid, item in _readable_items(spec, topic).items() if uid in sheet.uids}
         labels = topic_labels(grades, sheet.uids, spec.measure) if spec.measure.uses_labels else {}
         return cls(sheet, topic, readable, dict(labels))
@@ -241,6 +241,11 @@ def _who_covers(covering: Sequence[bool]) -> str:
     if all(covering):
         return "both" if len(covering) > 1 else "a"
     return GROUPS[covering.index(True)] if any(covering) else "neither"
+
+
+@compiled_once
+def _topics(collection: int, topic: int) -> QuerySet[Topic]:
+    return Topic.objects.filter(collection=collection, pk=topic)
 
 
 @compiled_once

@@ -92,7 +92,7 @@ def evidence(
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    people = human_matrices(pool) if query.source is RelevanceSource.PEOPLE else {}
+    human_grades = human_matrices(pool) if query.source is RelevanceSource.PEOPLE else {}
     hidden_by_topic = visibility.hidden_from(reader, bank.collection_id)
     by_topic: dict[int, list[EvidenceItem]] = {}
     for topic_pk, item_pk, version, kind, *wording in _active_items(bank.collection_id, bank.pk):
@@ -105,7 +105,7 @@ def evidence(
             pool.by_topic[pk],
             tuple(items),
             tuple((kind, by_config[config.pk][pk]) for kind, config in rater.by_kind.items()),
-            people=people.get(pk),
+            human_grades=human_grades.get(pk),
             query=query,
             least=least,
             hidden_passages=_hidden_passages(hidden_by_topic[pk], query),
@@ -134,22 +134,24 @@ def _topic_evidence(
     items: tuple[EvidenceItem, ...],
     grades: tuple[tuple[ItemKind, TopicGrades], ...],
     *,
-    people: TopicGrades | None,
+    human_grades: TopicGrades | None,
     query: EvidenceQuery,
     least: tuple[tuple[ItemKind, int], ...],
     hidden_passages: frozenset[int],
 ) -> TopicEvidence:
     """Return the evidence of one topic, kept by all it depends on, so that what is found in it is kept too.
 
-    `people` are their ratings, None where judgments count; `least` is the rating from which each kind covers.
+    `human_grades` are None where judgments count; `least` is the rating from which each kind covers.
     """
     columns = tuple(
         topic_ratings.ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items
     )
     ratings = topic_ratings.ratings_of(dict(grades), columns, len(pool.doc_ids))
     hidden = np.array([pk in hidden_passages for pk in pool.passage_pks], dtype=np.bool_)
-    known = _rated(people, query.min_grade) if people is not None else _judged(pool, query.min_relevant)
-    visible = Relevance(known.relevant & ~hidden, known.not_relevant & ~hidden)
+    relevance = (
+        _judged(pool, query.min_relevant) if human_grades is None else _rated(human_grades, query.min_grade)
+    )
+    visible = Relevance(relevance.relevant & ~hidden, relevance.not_relevant & ~hidden)
     by_kind = dict(least)
     min_grades = np.array([by_kind[item.kind] for item in items], dtype=np.int8)
     for kept in (ratings, visible.relevant, visible.not_relevant, min_grades, hidden):
@@ -234,11 +236,11 @@ def _suspects_in(topic: TopicEvidence) -> tuple[Suspect, ...]:
 
 def uncovered_of(topics: Iterable[TopicEvidence]) -> UncoveredPassages:
     """Return the relevant passages that no item covers, and those that nobody graded."""
-    found = [_uncovered_in(topic) for topic in topics]
+    by_topic = [_uncovered_in(topic) for topic in topics]
     return UncoveredPassages(
-        tuple(passage for each in found for passage in each.uncovered),
-        tuple(passage for each in found for passage in each.ungraded),
-        frozenset(pair for each in found for pair in each.hidden),
+        tuple(passage for each in by_topic for passage in each.uncovered),
+        tuple(passage for each in by_topic for passage in each.ungraded),
+        frozenset(pair for each in by_topic for pair in each.hidden),
     )
 
 
