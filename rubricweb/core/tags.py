@@ -134,6 +134,14 @@ def joined(parts: Iterable[SafeString]) -> SafeString:
 
 
 @register.simple_tag
+def options(choices: Iterable[tuple[str, str]]) -> SafeString:
+    """Return values with their labels as options of a datalist."""
+    return joined(
+        fill('<option value="{value}">{label}</option>', value=value, label=label) for value, label in choices
+    )
+
+
+@register.simple_tag
 def command() -> str:
     """Return what people type before the name of a management command."""
     return settings.COMMAND

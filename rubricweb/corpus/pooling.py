@@ -7,20 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache, partial
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from django.db import transaction
+from django.db.models import QuerySet
 
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, database, events
+from rubricweb.core import audit, events
+from rubricweb.core.compiled import LONGEST, compiled_once
 from rubricweb.core.formatting import counted
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
-from rubricweb.corpus.pools import READ_AT_ONCE
+from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 
 BATCH_ROWS = 2_000
+KEPT_TOPICS = 512
+"""Topics of which a process keeps what a previewed pool would add."""
+KEPT_RANKS = 2_000
+"""Ranks of all runs up to which it does: deeper pools are read anew each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +101,37 @@ class PoolPlan:
 Seen = Callable[[TopicPlan], object]
 
 
-def plan_pool(collection: Collection, rule: PoolRule, *, seen: Seen = lambda plan: None) -> PoolPlan:
+def plan_pool(
+    collection: Collection, rule: PoolRule, *, seen: Seen = lambda plan: None, stamp: int | None = None
+) -> PoolPlan:
     """Return what the rule would add; nothing is changed.
 
     `seen` is called with the plan of each topic. One topic is read at a time, so that a collection of many
-    topics takes no more memory than one of few.
+    topics takes no more memory than one of few. With the collection's `stamp`, plans of small pools are kept.
     """
     runs = list(collection.runs.accepted())
     depths = [rule.depth_of(run.run_tag, run.type) for run in runs]
-    read = _Reading([run.pk for run in runs], depths, [depth or rule.depth for depth in depths])
+    shares = tuple(
+        _Share(run.pk, depth, depth or rule.depth) for run, depth in zip(runs, depths, strict=True)
+    )
+    is_kept = stamp is not None and sum(share.limit for share in shares) <= KEPT_RANKS
+    plan_topic = partial(_kept_plan, stamp) if is_kept else _plan
     holes = np.zeros((len(runs), 3), dtype=np.int64)
     added = textless = growing = 0
-    for topic in collection.topics.all():
-        plan = read.plan(topic)
+    for topic in _topics(collection.pk):
+        plan = plan_topic(collection.pk, topic, shares)
         seen(plan)
         added, textless = added + len(plan.added), textless + len(plan.textless)
         growing += bool(plan.added)
         holes += np.array(plan.holes, dtype=np.int64).reshape(-1, 3)
     tags = shown_names(collection.pk, tuple(run.run_tag for run in runs))
-    counts_by_run = zip(tags, read.limits, holes.tolist(), strict=True)
+    counts_by_run = zip(tags, shares, holes.tolist(), strict=True)
     return PoolPlan(
         rule,
         added,
         textless,
         growing,
-        tuple(RunHoles(tag, depth, *counts) for tag, depth, counts in counts_by_run),
+        tuple(RunHoles(tag, share.limit, *counts) for tag, share, counts in counts_by_run),
     )
 
 
@@ -164,41 +177,71 @@ def _pool(plan: TopicPlan) -> None:
     Pooled.objects.bulk_create(rows, batch_size=BATCH_ROWS, ignore_conflicts=True)
 
 
-class _Reading:
-    """Reads what the pool of a topic has and lacks."""
+class _Share(NamedTuple):
+    """What a run contributes to the pool of each topic."""
 
-    def __init__(self, run_pks: list[int], depths: list[int], limits: list[int]) -> None:
-        self._depths = dict(zip(run_pks, depths, strict=True))
-        """By run: how many of its passages are pooled."""
-        self.limits = limits
-        """In the order of the runs: down to which rank holes are counted."""
+    run_id: int
+    depth: int
+    """How many of its passages are pooled."""
+    limit: int
+    """Down to which rank holes are counted."""
 
-    def plan(self, topic: Topic) -> TopicPlan:
-        rows = Ranking.objects.filter(topic=topic, run__in=self._depths).values_list("run_id", "doc_ids")
-        limits = dict(zip(self._depths, self.limits, strict=True))
-        tops: dict[int, list[str]] = {run: [] for run in self._depths}
-        for run, doc_ids in rows.iterator(chunk_size=READ_AT_ONCE):
-            tops[run] = doc_ids[: limits[run]]
-        # Judged passages come first, then the first ranks of all runs, the second, and so on.
-        pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
-        judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
-        by_rank = (
-            doc_id
-            for rank in zip_longest(*[top[: self._depths[run]] for run, top in tops.items()])
-            for doc_id in rank
-            if doc_id is not None
-        )
-        doc_ids = [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
-        passages: dict[str, int] = {}
-        for start in range(0, len(doc_ids), database.LOOKED_UP):
-            passages_rows = topic.collection.passages.filter(
-                doc_id__in=doc_ids[start : start + database.LOOKED_UP]
-            ).exclude(text="")
-            passages.update(passages_rows.values_list("doc_id", "pk"))
-        added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
-        textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
-        holes = tuple(_holes(top, pooled, added) for top in tops.values())
-        return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
+
+def _plan(collection_id: int, topic: tuple[int, str], shares: tuple[_Share, ...]) -> TopicPlan:
+    """Read what the pool of a topic has and lacks."""
+    topic_id, query_id = topic
+    ranked = dict(_ranked(topic_id))
+    tops = [ranked.get(share.run_id, [])[: share.limit] for share in shares]
+    # Judged passages come first, then the first ranks of all runs, the second, and so on.
+    pooled = set(_pooled_ids(topic_id))
+    by_rank = (
+        doc_id
+        for rank in zip_longest(*[top[: share.depth] for top, share in zip(tops, shares, strict=True)])
+        for doc_id in rank
+        if doc_id is not None
+    )
+    sought = dict.fromkeys([*_judged_ids(topic_id), *by_rank])
+    doc_ids = [doc_id for doc_id in sought if doc_id not in pooled]
+    passages: dict[str, int] = {}
+    for start in range(0, len(doc_ids), LONGEST):
+        passages.update(_with_text(collection_id, tuple(doc_ids[start : start + LONGEST])))
+    added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
+    textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
+    return TopicPlan(topic_id, query_id, added, textless, tuple(_holes(top, pooled, added) for top in tops))
+
+
+@lru_cache(maxsize=KEPT_TOPICS)
+def _kept_plan(
+    stamp: int, collection_id: int, topic: tuple[int, str], shares: tuple[_Share, ...]
+) -> TopicPlan:
+    """Return the plan of rankings, pools, judgments and texts, each change of which moves the stamp."""
+    return _plan(collection_id, topic, shares)
+
+
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic, tuple[int, str]]:
+    return Topic.objects.filter(collection=collection).values_list("pk", "query_id")
+
+
+@compiled_once
+def _ranked(topic: int) -> QuerySet[Ranking, tuple[int, list[str]]]:
+    return Ranking.objects.filter(topic=topic, run__state=Run.State.ACCEPTED).values_list("run_id", "doc_ids")
+
+
+@compiled_once
+def _pooled_ids(topic: int) -> QuerySet[Pooled, str]:
+    return Pooled.objects.filter(topic=topic).order_by().values_list("passage__doc_id", flat=True)
+
+
+@compiled_once
+def _judged_ids(topic: int) -> QuerySet[Judgment, str]:
+    return Judgment.objects.filter(topic=topic).order_by("pk").values_list("doc_id", flat=True)
+
+
+@compiled_once
+def _with_text(collection: int, doc_ids: tuple[str, ...]) -> QuerySet[Passage, tuple[str, int]]:
+    rows = Passage.objects.filter(collection=collection, doc_id__in=doc_ids).exclude(text="")
+    return rows.values_list("doc_id", "pk")
 
 
 def _holes(top: list[str], pooled: set[str], added: dict[str, int]) -> tuple[int, int, int]:

@@ -63,6 +63,19 @@ class TrialSample:
     revision: ItemRevision | None
     doc_ids: tuple[str, ...]
 
+    @property
+    def passage_options(self) -> list[tuple[str, str]]:
+        """Return the ids of the passages, with the judgment and the first words of each."""
+        return [
+            (
+                choice.doc_id,
+                choice.beginning
+                if choice.judgment is None
+                else f"judged {choice.judgment}: {choice.beginning}",
+            )
+            for choice in self.passages
+        ]
+
     def only_first(self) -> TrialSample:
         """Return the sample with its first passage only."""
         return TrialSample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,7 @@ from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, TopicPlan, apply_pool, plan_pool, stored_rule
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor, stages
-from rubricweb.grades.engine.missing import Missing, missing_over
+from rubricweb.grades.engine.missing import missing_over
 from rubricweb.grades.engine.price import price
 from rubricweb.jobs import progress, queue
 
@@ -45,35 +44,22 @@ class PoolPreview:
 
 def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[queue.WorkerBeat]) -> PoolPreview:
     """Return what the rule would add, and the cost of grading it on these living workers."""
-    configs = planned_configs(collection)
-    sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
-
-    def count(topic: TopicPlan) -> None:
-        """Count what is missing of one topic, by stage and grader."""
-        find = partial(missing_over, collection, pool=_new_passages(collection, topic))
-        direct = find(configs) if topic.added else []
-        by_stage = stages.extractions(collection, direct, find), direct, stages.unanswered(direct)
-        for stage, missing in enumerate(by_stage):
-            for each in missing:
-                sought[stage, each.config.pk].append(each)
-
-    plan = plan_pool(collection, rule, seen=count)
-    missing = [_joined(parts) for _, parts in sorted(sought.items())]
+    topics: list[pools.TopicPool] = []
+    stamp = pools.stamp_of(collection.pk)
+    plan = plan_pool(collection, rule, seen=lambda topic: topics.append(_new_passages(topic)), stamp=stamp)
+    grown = tuple(topic for topic in topics if topic.doc_ids)
+    added = pools.CollectionPool(collection.pk, new_stamp(), (), (), grown)
+    find = partial(missing_over, collection, pool=added)
+    direct = find(planned_configs(collection)) if grown else []
+    missing = [*stages.extractions(collection, direct, find), *direct, *stages.unanswered(direct)]
     return PoolPreview(plan, price(collection, missing, workers))
 
 
-def _joined(parts: list[Missing]) -> Missing:
-    """Combine what one grader lacks of several topics."""
-    return replace(parts[0], gaps=tuple(gap for each in parts for gap in each.gaps), unanswered=())
-
-
-def _new_passages(collection: Collection, plan: TopicPlan) -> pools.CollectionPool:
+def _new_passages(plan: TopicPlan) -> pools.TopicPool:
     """Return the pool of the topic as if it held nothing else."""
     pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
-    topic = pools.TopicPool(
-        plan.topic_id, plan.query_id, pks, doc_ids, topic_pools.rankings_of(doc_ids, (), ())
-    )
-    return pools.CollectionPool(collection.pk, new_stamp(), (), (), (topic,))
+    ranked = topic_pools.rankings_of(doc_ids, (), ())
+    return pools.TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, ranked)
 
 
 def _depth(label: str, *, required: bool = False, help_text: str = "") -> forms.IntegerField:

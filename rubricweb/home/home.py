@@ -163,8 +163,8 @@ def _others(user: User, collection: Collection) -> list[OthersTask]:
     assigned = Flag.objects.open().filter(bank__collection=collection).exclude(assignee=None)
     by_person = assigned.exclude(assignee=user).order_by().values_list("assignee")
     flags = dict(by_person.annotate(Count("pk")))
-    people = tuple({pk for _, pk in assignees} | flags.keys())
-    names = {person.pk: str(person) for person in _people(people)} if people else {}
+    user_pks = tuple({pk for _, pk in assignees} | flags.keys())
+    names = {person.pk: str(person) for person in _users(user_pks)} if user_pks else {}
     rows = [
         OthersTask(
             count,
@@ -193,7 +193,7 @@ def _assignees(campaigns: tuple[int, ...]) -> QuerySet[Any, tuple[int, int]]:
 
 
 @compiled_once
-def _people(pks: tuple[int, ...]) -> QuerySet[User]:
+def _users(pks: tuple[int, ...]) -> QuerySet[User]:
     return User.objects.filter(pk__in=pks)
 
 

@@ -17,7 +17,7 @@ from grading.formats.tables import PrintedTable, TextCell, tex_lines, tsv_lines
 from grading.measures import registry
 from rubricweb.accounts import roles
 from rubricweb.core.formatting import counted
-from rubricweb.core.tags import as_html, bdi, fill, joined, percent, score
+from rubricweb.core.tags import as_html, bdi, fill, joined, options, percent, score
 from rubricweb.leaderboards.comparison import number
 from rubricweb.leaderboards.influence import signed
 from rubricweb.plots.cells import mean_of, shade
@@ -174,10 +174,7 @@ def measure_options() -> SafeString:
 @register.simple_tag
 def slice_options(slices: Iterable[TopicSlice]) -> SafeString:
     """Return slices of topics as options of a datalist."""
-    return joined(
-        fill('<option value="{token}">{stated}</option>', token=topics.token, stated=topics.stated)
-        for topics in slices
-    )
+    return options((topics.token, topics.stated) for topics in slices)
 
 
 @register.simple_tag

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from grading.errors import BadPrompt, UnknownPrompt
 from grading.graders import ANSWERS_BY
@@ -18,6 +18,7 @@ from grading.graders.registry import IMPORTED
 from grading.prompts import ParseRule, Prompt
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import everything, read_once
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
@@ -372,14 +373,13 @@ def _missing_in_rows(
     config: GraderConfig, pool: CollectionPool, to_grade: ToGrade, value: int
 ) -> Iterator[Mask]:
     """Look for MISSING, the only `value`, without the matrices of a hypothetical pool."""
-    rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
-    graded: dict[int, set[Pair]] = defaultdict(set)
-    for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
-        10_000
-    ):
-        graded[topic_id].add((revision, passage))
     for topic in pool.topics:
-        yield _without(topic, to_grade[topic.topic_id], graded[topic.topic_id])
+        yield _without(topic, to_grade[topic.topic_id], set(_graded(config.pk, topic.topic_id)))
+
+
+@compiled_once
+def _graded(config: int, topic: int) -> QuerySet[Grade, Pair]:
+    return Grade.objects.filter(config=config, topic=topic).values_list("revision_id", "passage_id")
 
 
 def _without(topic: TopicPool, wordings: list[ItemToGrade], read: set[Pair]) -> Mask:

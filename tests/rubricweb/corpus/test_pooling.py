@@ -1,8 +1,10 @@
 """Pools by depth: what a rule adds, what it leaves as holes, and that later runs extend it."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from rubricweb.core.models import AuditEntry
+from rubricweb.core.models import AuditEntry, new_stamp
 from rubricweb.corpus.actions import accept_run, withdraw_run
 from rubricweb.corpus.models import Collection, Pooled, Run
 from rubricweb.corpus.pooling import PoolRule, TopicPlan, apply_pool, extend_pool, plan_pool, stored_rule
@@ -99,6 +101,22 @@ def test_topics_are_planned_one_by_one_and_counted_together(topic):
 def test_a_plan_changes_nothing(topic):
     plan_pool(topic.collection, PoolRule(9))
     assert (Pooled.objects.count(), stored_rule(Collection.objects.get())) == (1, None)
+
+
+@pytest.mark.parametrize(("depth", "read_again"), [(2, 0), (700, 1)])
+def test_plans_of_small_pools_are_kept_until_the_stamp_moves(topic, depth, read_again):
+    def added(stamp: int) -> list[str]:
+        plans: list[TopicPlan] = []
+        plan_pool(topic.collection, PoolRule(depth), seen=plans.append, stamp=stamp)
+        return list(plans[0].added)
+
+    stamp = topic.collection.stamp
+    first = added(stamp)
+    with CaptureQueriesContext(connection) as queries:
+        assert added(stamp) == first
+    assert sum('FROM "corpus_ranking"' in query["sql"] for query in queries) == read_again
+    JudgmentFactory(topic=topic, doc_id="judged")
+    assert added(new_stamp()) == ["judged", *first]
 
 
 def test_building_it_twice_adds_nothing_more(topic, owner):
