@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -21,7 +21,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pools import CACHED_TOPICS, TopicPool, collection_pool
+from rubricweb.corpus.pools import CACHED_COLLECTIONS, CACHED_TOPICS, TopicPool, collection_pool
 from rubricweb.grades import topic_ratings, visibility
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
@@ -94,16 +94,12 @@ def evidence(
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     human_grades = human_matrices(pool) if query.source is RelevanceSource.PEOPLE else {}
     hidden_by_topic = visibility.hidden_from(reader, bank.collection_id)
-    by_topic: dict[int, list[EvidenceItem]] = {}
-    for topic_pk, item_pk, version, kind, *wording in _active_items(bank.collection_id, bank.pk):
-        if topic_id in (None, topic_pk):
-            item = EvidenceItem(item_pk, version, ItemKind(kind), *wording)
-            by_topic.setdefault(topic_pk, []).append(item)
+    by_topic = _items_by_topic(tuple(_active_items(bank.collection_id, bank.pk)))
     least = tuple((kind, rater.min_grade_of(kind, query.min_grade)) for kind in ItemKind)
     return [
         _topic_evidence(
             pool.by_topic[pk],
-            tuple(items),
+            items,
             tuple((kind, by_config[config.pk][pk]) for kind, config in rater.by_kind.items()),
             human_grades=human_grades.get(pk),
             query=query,
@@ -111,6 +107,7 @@ def evidence(
             hidden_passages=_hidden_passages(hidden_by_topic[pk], query),
         )
         for pk, items in by_topic.items()
+        if topic_id in (None, pk)
     ]
 
 
@@ -121,6 +118,15 @@ def _active_items(bank: int) -> QuerySet[Item, Any]:
     return in_order.values_list(
         "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text", "facet_id"
     )
+
+
+@lru_cache(maxsize=CACHED_COLLECTIONS)
+def _items_by_topic(rows: tuple[tuple[Any, ...], ...]) -> Mapping[int, tuple[EvidenceItem, ...]]:
+    """Return the items of the rows of `_active_items`, which the reader may see."""
+    by_topic: dict[int, list[EvidenceItem]] = {}
+    for topic_id, pk, version, kind, *wording in rows:
+        by_topic.setdefault(topic_id, []).append(EvidenceItem(pk, version, ItemKind(kind), *wording))
+    return {topic_id: tuple(items) for topic_id, items in by_topic.items()}
 
 
 def _hidden_passages(hidden: visibility.Hidden, query: EvidenceQuery) -> frozenset[int]:
