@@ -193,6 +193,7 @@ TEMPLATES = [
                 "imports": "rubricweb.imports.queries",
                 "keys": "rubricweb.accounts.keys",
                 "leaderboards": "rubricweb.leaderboards.tags",
+                "problems": "rubricweb.review.problems.rows",
                 "review": "rubricweb.review.tags",
                 "roles": "rubricweb.accounts.roles",
                 "runs": "rubricweb.corpus.run_rows",

@@ -15,6 +15,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.draft_models import Draft, DraftJob, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
@@ -53,10 +54,16 @@ def bank_topic_for(
 
 def item_for(user: User, bank_id: int, item_id: int, *, needed: Role = roles.TO_VIEW) -> Item:
     bank = bank_for(user, bank_id, needed=needed)
-    item: Item = get_object_or_404(
-        bank.items.select_related("revision", "topic", "bank__collection"), pk=item_id
-    )
+    item: Item | None = next(iter(_items(bank.collection_id, bank.pk, item_id)), None)
+    if item is None:
+        raise Http404("No such item.")
     return item
+
+
+@compiled_readable
+def _items(bank_id: int, item_id: int) -> QuerySet[Item]:
+    items: QuerySet[Item] = Item.including_secret.filter(bank=bank_id, pk=item_id)
+    return items.select_related("revision", "topic", "bank__collection")
 
 
 def collection_for_editor(user: User, slug: str) -> Collection:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from grading.near_duplicates import find_near_duplicates, representative
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus.derived_models import DuplicateSearch, NearDuplicate
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import kinds, leases, queue
@@ -78,7 +80,12 @@ def _replace(search: DuplicateSearch, groups: Groups) -> None:
 
 def latest_search(collection: Collection) -> DuplicateSearch | None:
     """Return the search whose groups are marked; None before the first."""
-    return collection.duplicate_searches.filter(state=DONE).order_by("-pk").first()
+    return next(iter(_done_searches(collection.pk)), None)
+
+
+@compiled_once
+def _done_searches(collection: int) -> QuerySet[DuplicateSearch]:
+    return DuplicateSearch.objects.filter(collection=collection, state=DONE).order_by("-pk")[:1]
 
 
 def groups_by_doc_id(collection: Collection) -> dict[str, int]:

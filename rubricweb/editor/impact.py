@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose, item_id
 from rubricweb.banks import access
 from rubricweb.banks.models import AnswerKey, Bank, Item
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
@@ -214,11 +216,17 @@ class SimilarItem:
 
 def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[SimilarItem]:
     """Return the topic's active items that have text, most alike first."""
-    active = bank.items.active().for_topic(topic).exclude(revision__text="")
-    items = list(active.select_related("revision", "topic", "bank__collection"))
+    items = _worded(bank.collection_id, bank.pk, topic.pk)
     scores = {hit.place: hit.score for hit in nearest(text, [str(item) for item in items], most=len(items))}
     near = [SimilarItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
     return sorted(near, key=lambda row: -row.score)
+
+
+@compiled_readable
+def _worded(bank: int, topic: int) -> QuerySet[Item]:
+    active = Item.including_secret.active().filter(bank=bank, topic=topic).exclude(revision__text="")
+    worded: QuerySet[Item] = active.select_related("revision", "topic", "bank__collection")
+    return worded
 
 
 class DraftForm(forms.Form):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
 from grading.statistics import influence
 from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import rank_span
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
@@ -125,15 +128,16 @@ def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> What
 
 
 def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
-    items = (
-        item.bank.all_items.active()
-        .of_kinds(configs.kinds_of(config))
-        .for_topic(item.topic)
-        .exclude(pk=item.pk)
-    )
-    rows = list(items.values_list("position", "pk", "revision__uid"))
+    kinds = tuple(str(kind) for kind in configs.kinds_of(config))
+    rows = _others(item.bank_id, item.topic_id, kinds, item.pk)
     inside = sorted([*rows, (item.position, item.pk, item.revision.uid)])
     return _uids(rows), _uids(inside)
+
+
+@compiled_once
+def _others(bank: int, topic: int, kinds: tuple[str, ...], but: int) -> QuerySet[Item, Any]:
+    items = Item.including_secret.active().filter(bank=bank, topic=topic, kind__in=kinds).exclude(pk=but)
+    return items.values_list("position", "pk", "revision__uid")
 
 
 def _uids(rows: list[tuple[int, int, str]]) -> Uids:

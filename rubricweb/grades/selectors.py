@@ -70,19 +70,23 @@ def items_by_topic(
     bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
 ) -> dict[int, Uids]:
     """Return by topic id the uids of the bank's active items of these kinds, or a version's, in order."""
-    kind_names = [str(kind) for kind in kinds]
+    kind_names = tuple(str(kind) for kind in kinds)
     if version is None:
-        rows = bank.all_items.active().filter(kind__in=kind_names).order_by("topic_id", "position", "pk")
-        fields = rows.values_list("topic_id", "revision__uid", "weight")
+        fields = _active_items(bank.pk, kind_names)
     else:
         entries = version.all_entries.filter(item__kind__in=kind_names)
-        fields = entries.order_by("item__topic_id", "position", "pk").values_list(
-            "item__topic_id", "revision__uid", "weight"
-        )
+        in_order = entries.order_by("item__topic_id", "position", "pk")
+        fields = list(in_order.values_list("item__topic_id", "revision__uid", "weight"))
     weights: dict[int, dict[str, float]] = {}
     for topic_id, uid, weight in fields:
         weights.setdefault(topic_id, {}).setdefault(uid, weight)
     return {topic_id: tuple(weights) for topic_id, weights in weights.items()}
+
+
+@compiled_once
+def _active_items(bank: int, kinds: tuple[str, ...]) -> QuerySet[Item, Any]:
+    rows = Item.including_secret.active().filter(bank=bank, kind__in=kinds)
+    return rows.order_by("topic_id", "position", "pk").values_list("topic_id", "revision__uid", "weight")
 
 
 def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection) -> dict[int, Uids]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rubricweb.leaderboards.board import BoardRow
     from rubricweb.leaderboards.board.columns import BoardCell
     from rubricweb.leaderboards.board_page import BoardLine, Parting
+    from rubricweb.leaderboards.comparison.pair import PairRow
     from rubricweb.leaderboards.plots import Dot
     from rubricweb.plots import Picture
 
@@ -314,3 +315,44 @@ def sheet(table: PrintedTable, name: str, caption: str = "") -> dict[str, object
         "tex": "\n".join(tex_lines(table)),
         "tsv": "\n".join(tsv_lines(table.data)),
     }
+
+
+PAIR_BAR = """
+<li>
+  <a id="topic-{group}-{unit}" href="{to}#opened" hx-get="{page}{to}" hx-target="#compare" hx-swap="outerHTML"
+    hx-push-url="true"{current}>
+    <span class="compare-topic" title="{text}"><b>{query_id}</b> <bdi>{text}</bdi></span>
+    <svg class="compare-bar" aria-hidden="true"><line x1="50%" x2="50%" y2="100%" />{bar}</svg>
+    <span class="num">{difference}</span>
+  </a>
+</li>"""
+EQUAL = SafeString('<circle cx="50%" cy="50%" r="3" />')
+BAR = '<rect class="bar-{side}" x="{x}%" width="{width}%" y="15%" height="70%" rx="2" />'
+
+
+@register.simple_tag(takes_context=True)
+def pair_bars(context: Context, rows: Iterable[PairRow], group: int) -> SafeString:
+    """Draw the difference of two runs on each topic of a group as a bar that opens the topic."""
+    request, opened = context["request"], context["opened"]
+    address = request.GET.copy()
+    drawn = []
+    for row in rows:
+        pair, bar = row.pair, row.bar
+        address["open"] = pair.query_id
+        x, width = unlocalized(bar.x), unlocalized(bar.width)
+        is_opened = opened is not None and pair.topic_id == opened.topic.pk
+        drawn.append(
+            fill(
+                PAIR_BAR,
+                group=group,
+                unit=pair.unit,
+                to=f"?{address.urlencode()}",
+                page=request.path,
+                current=SafeString(' aria-current="true"') if is_opened else "",
+                text=row.text,
+                query_id=pair.query_id,
+                bar=EQUAL if bar.side == "equal" else fill(BAR, side=bar.side, x=x, width=width),
+                difference=plus(pair.difference),
+            )
+        )
+    return joined(drawn)

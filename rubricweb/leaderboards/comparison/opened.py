@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 from django.db.models.functions import Left
 from django.urls import reverse
 from numpy.typing import NDArray
 
 from grading.arrays import take_rows
 from grading.types import FAILED, MISSING, ItemKind
+from rubricweb.banks.models import Item
+from rubricweb.banks.secrecy import compiled_readable
+from rubricweb.core.compiled import compiled_once
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Passage, Response, Topic
 from rubricweb.corpus.pools import TopicPool
@@ -107,7 +112,7 @@ def opened_topic(scored: ScoredBoard, topic_id: int, runs: Sequence[int]) -> Ope
         who = _who_covers(covers[:, sheet.uids.index(uid)].tolist())
         groups[who].append((item, tuple(of_run[uid] for of_run in grades)))
     pks = [sheet.run_pk(run) for run in runs]
-    answers = {row.run_id: row for row in Response.objects.filter(topic=brought.topic, run__in=pks)}
+    answers = {row.run_id: row for row in _responses(topic_id, tuple(pks))}
     sides = []
     for side, (run, pk) in enumerate(zip(runs, pks, strict=True)):
         alone = covers[side] & ~np.delete(covers, side, axis=0).any(axis=0)
@@ -184,7 +189,7 @@ class _Brought:
     def of(cls, scored: ScoredBoard, topic_id: int) -> _Brought:
         sheet = TopicSheet.of(scored, topic_id)
         spec, grades = scored.spec, scored.base.grades[topic_id]
-        topic = spec.collection.topics.get(pk=topic_id)
+        [topic] = _topics(spec.collection.pk, topic_id)
         readable = {uid: item for uid, item in _readable_items(spec, topic).items() if uid in sheet.uids}
         labels = topic_labels(grades, sheet.uids, spec.measure) if spec.measure.uses_labels else {}
         return cls(sheet, topic, readable, dict(labels))
@@ -215,13 +220,9 @@ class _Brought:
     ) -> tuple[dict[str, str], dict[str, tuple[tuple[int, str], ...]]]:
         """Return the texts by doc id, in order, and what each cites."""
         if answer is None:
-            pks = [
-                self.sheet.pool.passage_pks[self.sheet.pool.row_of[doc_id]]
-                for doc_id in doc_ids
-                if doc_id in self.sheet.pool.row_of
-            ]
-            begun = Passage.objects.filter(pk__in=pks).annotate(start=Left("text", FIRST_CHARACTERS))
-            return dict(begun.values_list("doc_id", "start")), {}
+            pool = self.sheet.pool
+            pks = tuple(pool.passage_pks[pool.row_of[doc_id]] for doc_id in doc_ids if doc_id in pool.row_of)
+            return dict(_begun(pks)) if pks else {}, {}
         sentences = convert.sentences(answer)
         parts = convert.response_passages(answer, doc_ids)
         numbers: dict[str, int] = {}
@@ -242,16 +243,37 @@ def _who_covers(covering: Sequence[bool]) -> str:
     return GROUPS[covering.index(True)] if any(covering) else "neither"
 
 
+@compiled_once
+def _topics(collection: int, topic: int) -> QuerySet[Topic]:
+    return Topic.objects.filter(collection=collection, pk=topic)
+
+
+@compiled_once
+def _responses(topic: int, runs: tuple[int, ...]) -> QuerySet[Response]:
+    return Response.objects.filter(topic=topic, run__in=runs)
+
+
+@compiled_once
+def _begun(pks: tuple[int, ...]) -> QuerySet[Passage, Any]:
+    passages = Passage.objects.filter(pk__in=pks).annotate(start=Left("text", FIRST_CHARACTERS))
+    return passages.values_list("doc_id", "start")
+
+
+@compiled_readable
+def _active_items(bank: int, topic: int) -> QuerySet[Item, Any]:
+    items = Item.including_secret.active().filter(bank=bank, topic=topic).order_by("position", "pk")
+    return items.values_list("kind", "revision__uid", "revision__text", "pk")
+
+
 def _readable_items(spec: BoardSpec, topic: Topic) -> dict[str, ReadableItem]:
     """Return the items of the topic that the reader may read, by uid, in the order of the bank."""
     if spec.bank is None:
         return {}
-    fields = ("kind", "revision__uid", "revision__text", "pk")
     if spec.version:
         rows = spec.version.entries.filter(item__topic=topic).order_by("position", "pk")
-        listed = rows.values_list("item__kind", *fields[1:3], "item")
+        listed = list(rows.values_list("item__kind", "revision__uid", "revision__text", "item"))
     else:
-        listed = spec.bank.items.active().filter(topic=topic).order_by("position", "pk").values_list(*fields)
+        listed = _active_items(spec.bank.collection_id, spec.bank.pk, topic.pk)
     items: dict[str, ReadableItem] = {}
     numbers = dict.fromkeys(ItemKind, 0)
     for kind, uid, text, pk in listed:

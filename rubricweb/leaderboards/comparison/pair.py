@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from grading.arrays import best_first
 from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings, number, row
 from grading.topic_attributes import TopicSlice
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.formatting import rank_span
-from rubricweb.corpus.models import Run
+from rubricweb.corpus.models import Run, Topic
 from rubricweb.corpus.official import scores_of_run
 from rubricweb.leaderboards import comparison, plots
 from rubricweb.leaderboards.board import provenance
@@ -161,7 +164,7 @@ class Pair:
     @cached_property
     def texts(self) -> dict[int, str]:
         """Return the queries, by topic id."""
-        return dict(self.scored.spec.collection.topics.values_list("pk", "text"))
+        return dict(_texts(self.scored.spec.collection.pk))
 
     @cached_property
     def distribution(self) -> plots.Distribution | None:
@@ -246,6 +249,11 @@ class Pair:
         highest = np.where(np.isnan(merits), -np.inf, merits).max(axis=0, initial=-np.inf)
         best = self.scored.spec.measure.merits(highest)
         return [value if np.isfinite(value) else None for value in best.tolist()]
+
+
+@compiled_once
+def _texts(collection: int) -> QuerySet[Topic, Any]:
+    return Topic.objects.filter(collection=collection).values_list("pk", "text").order_by()
 
 
 def bars_file(pair: Pair) -> str:

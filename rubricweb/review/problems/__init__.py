@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from django import forms
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from grading.generation.similarity import near_duplicates
 from grading.statistics.diagnostics import Relevance, Spurious, spurious_items, uncovered_passages
 from grading.types import ItemKind, Ratings
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import compiled_readable
 from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pools import CACHED_TOPICS, CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.pools import CACHED_COLLECTIONS, CACHED_TOPICS, TopicPool, collection_pool
 from rubricweb.grades import topic_ratings, visibility
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
@@ -53,6 +56,7 @@ class EvidenceItem:
     uid: str
     revision_pk: int
     text: str
+    facet_id: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,47 +92,82 @@ def evidence(
     pool = collection_pool(bank.collection)
     pool = pool.only(topic_id) if topic_id else pool
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    relevance, hidden_by_topic = _relevance(pool, query), visibility.hidden_from(reader, bank.collection_id)
-    evidence_by_topic = []
-    rows = bank.items.active().order_by("topic__position", "topic_id", "position", "pk")
-    rows = rows.filter(topic=topic_id) if topic_id else rows
-    fields = rows.values_list(
-        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
+    human_grades = human_matrices(pool) if query.source is RelevanceSource.PEOPLE else {}
+    hidden_by_topic = visibility.hidden_from(reader, bank.collection_id)
+    by_topic = _items_by_topic(tuple(_active_items(bank.collection_id, bank.pk)))
+    least = tuple((kind, rater.min_grade_of(kind, query.min_grade)) for kind in ItemKind)
+    return [
+        _topic_evidence(
+            pool.by_topic[pk],
+            items,
+            tuple((kind, by_config[config.pk][pk]) for kind, config in rater.by_kind.items()),
+            human_grades=human_grades.get(pk),
+            query=query,
+            least=least,
+            hidden_passages=_hidden_passages(hidden_by_topic[pk], query),
+        )
+        for pk, items in by_topic.items()
+        if topic_id in (None, pk)
+    ]
+
+
+@compiled_readable
+def _active_items(bank: int) -> QuerySet[Item, Any]:
+    rows = Item.including_secret.active().filter(bank=bank)
+    in_order = rows.order_by("topic__position", "topic_id", "position", "pk")
+    return in_order.values_list(
+        "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text", "facet_id"
     )
+
+
+@lru_cache(maxsize=CACHED_COLLECTIONS)
+def _items_by_topic(rows: tuple[tuple[Any, ...], ...]) -> Mapping[int, tuple[EvidenceItem, ...]]:
+    """Return the items of the rows of `_active_items`, which the reader may see."""
     by_topic: dict[int, list[EvidenceItem]] = {}
-    for topic_pk, item_pk, version, kind, *wording in fields:
-        by_topic.setdefault(topic_pk, []).append(EvidenceItem(item_pk, version, ItemKind(kind), *wording))
-    for pk, items in {topic_pk: tuple(items) for topic_pk, items in by_topic.items()}.items():
-        topic = pool.by_topic[pk]
-        grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
-        columns = tuple(
-            topic_ratings.ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items
-        )
-        ratings, hidden = (
-            topic_ratings.ratings_of(grades, columns, len(topic.doc_ids)),
-            _hidden(topic, hidden_by_topic[pk], query),
-        )
-        visible = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
-        min_grades = rater.min_grades_of((item.kind for item in items), query.min_grade)
-        evidence_by_topic.append(TopicEvidence(topic, items, ratings, visible, min_grades, hidden))
-    return evidence_by_topic
+    for topic_id, pk, version, kind, *wording in rows:
+        by_topic.setdefault(topic_id, []).append(EvidenceItem(pk, version, ItemKind(kind), *wording))
+    return {topic_id: tuple(items) for topic_id, items in by_topic.items()}
+
+
+def _hidden_passages(hidden: visibility.Hidden, query: EvidenceQuery) -> frozenset[int]:
+    places = hidden.ratings if query.source is RelevanceSource.PEOPLE else hidden.graders
+    return frozenset(passage for _, passage in places)
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _topic_evidence(
+    pool: TopicPool,
+    items: tuple[EvidenceItem, ...],
+    grades: tuple[tuple[ItemKind, TopicGrades], ...],
+    *,
+    human_grades: TopicGrades | None,
+    query: EvidenceQuery,
+    least: tuple[tuple[ItemKind, int], ...],
+    hidden_passages: frozenset[int],
+) -> TopicEvidence:
+    """Return the evidence of one topic, kept by all it depends on, so that what is found in it is kept too.
+
+    `human_grades` are None where judgments count; `least` is the rating from which each kind covers.
+    """
+    columns = tuple(
+        topic_ratings.ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items
+    )
+    ratings = topic_ratings.ratings_of(dict(grades), columns, len(pool.doc_ids))
+    hidden = np.array([pk in hidden_passages for pk in pool.passage_pks], dtype=np.bool_)
+    relevance = (
+        _judged(pool, query.min_relevant) if human_grades is None else _rated(human_grades, query.min_grade)
+    )
+    visible = Relevance(relevance.relevant & ~hidden, relevance.not_relevant & ~hidden)
+    by_kind = dict(least)
+    min_grades = np.array([by_kind[item.kind] for item in items], dtype=np.int8)
+    for kept in (ratings, visible.relevant, visible.not_relevant, min_grades, hidden):
+        kept.flags.writeable = False
+    return TopicEvidence(pool, items, ratings, visible, min_grades, hidden)
 
 
 def count_hidden(topics: Iterable[TopicEvidence]) -> int:
     """Count the hidden passages of these topics."""
     return sum(int(topic.hidden.sum()) for topic in topics)
-
-
-def _hidden(topic: TopicPool, hidden: visibility.Hidden, query: EvidenceQuery) -> topic_ratings.Mask:
-    places = hidden.ratings if query.source is RelevanceSource.PEOPLE else hidden.graders
-    passages = {passage for _, passage in places}
-    return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
-
-
-def _relevance(pool: CollectionPool, query: EvidenceQuery) -> dict[int, Relevance]:
-    if query.source is RelevanceSource.JUDGMENTS:
-        return {topic.topic_id: _judged(topic, query.min_relevant) for topic in pool.topics}
-    return {pk: _rated(grades, query.min_grade) for pk, grades in human_matrices(pool).items()}
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
@@ -188,27 +227,40 @@ class NearPair:
 
 def suspects(topics: Iterable[TopicEvidence]) -> list[Suspect]:
     """Return the items that passages cover which are not relevant, those with most such passages first."""
-    listed = [
+    listed = [suspect for topic in topics for suspect in _suspects_in(topic)]
+    return sorted(listed, key=lambda suspect: (-suspect.spurious.count, -(suspect.spurious.share or 0)))
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _suspects_in(topic: TopicEvidence) -> tuple[Suspect, ...]:
+    return tuple(
         Suspect(topic.items[spurious.item], topic.pool.topic_id, spurious)
-        for topic in topics
         for spurious in spurious_items(topic.ratings, topic.relevance, min_grade=topic.min_grades)
         if spurious.count
-    ]
-    return sorted(listed, key=lambda suspect: (-suspect.spurious.count, -(suspect.spurious.share or 0)))
+    )
 
 
 def uncovered_of(topics: Iterable[TopicEvidence]) -> UncoveredPassages:
     """Return the relevant passages that no item covers, and those that nobody graded."""
-    uncovered: list[UncoveredPassage] = []
-    ungraded: list[UncoveredPassage] = []
-    hidden: set[tuple[int, int]] = set()
-    for topic in topics:
-        passages = uncovered_passages(topic.ratings, topic.relevance, min_grade=topic.min_grades)
-        uncovered += [_uncovered(topic, row) for row in passages.uncovered]
-        ungraded += [_uncovered(topic, row) for row in passages.ungraded]
-        pool = topic.pool
-        hidden |= {(pool.topic_id, pool.passage_pks[row]) for row in np.flatnonzero(topic.hidden)}
-    return UncoveredPassages(tuple(uncovered), tuple(ungraded), frozenset(hidden))
+    by_topic = [_uncovered_in(topic) for topic in topics]
+    return UncoveredPassages(
+        tuple(passage for each in by_topic for passage in each.uncovered),
+        tuple(passage for each in by_topic for passage in each.ungraded),
+        frozenset(pair for each in by_topic for pair in each.hidden),
+    )
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _uncovered_in(topic: TopicEvidence) -> UncoveredPassages:
+    passages, pool = (
+        uncovered_passages(topic.ratings, topic.relevance, min_grade=topic.min_grades),
+        topic.pool,
+    )
+    return UncoveredPassages(
+        tuple(_uncovered(topic, row) for row in passages.uncovered),
+        tuple(_uncovered(topic, row) for row in passages.ungraded),
+        frozenset((pool.topic_id, pool.passage_pks[row]) for row in np.flatnonzero(topic.hidden)),
+    )
 
 
 def _uncovered(topic: TopicEvidence, row: int) -> UncoveredPassage:
@@ -225,15 +277,19 @@ def _uncovered(topic: TopicEvidence, row: int) -> UncoveredPassage:
 
 def near_pairs(topics: Iterable[TopicEvidence]) -> list[NearPair]:
     """Return the items with similar wording: questions are compared with questions, nuggets with nuggets."""
+    return [pair for topic in topics for pair in _near_pairs_in(topic)]
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _near_pairs_in(topic: TopicEvidence) -> tuple[NearPair, ...]:
     pairs: list[NearPair] = []
-    for topic in topics:
-        for kind in ItemKind:
-            by_text = {item.text: item for item in topic.items if item.kind == kind and item.text}
-            pairs += [
-                NearPair(topic.pool.topic_id, by_text[pair.other], by_text[pair.text], pair.score)
-                for pair in near_duplicates(list(by_text))
-            ]
-    return pairs
+    for kind in ItemKind:
+        by_text = {item.text: item for item in topic.items if item.kind == kind and item.text}
+        pairs += [
+            NearPair(topic.pool.topic_id, by_text[pair.other], by_text[pair.text], pair.score)
+            for pair in near_duplicates(list(by_text))
+        ]
+    return tuple(pairs)
 
 
 SOURCES = (

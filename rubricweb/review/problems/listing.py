@@ -6,20 +6,26 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
 from grading.item_lint import LintMark, coverage_marks, word_marks
 from grading.statistics import influence
 from grading.types import MISSING
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.models import Subtopic, Topic
+from rubricweb.banks.secrecy import compiled_readable
+from rubricweb.core.compiled import compiled_once
+from rubricweb.corpus.models import Passage, Subtopic, Topic
+from rubricweb.corpus.pools import CACHED_TOPICS, collection_pool
 from rubricweb.editor.what_if import BoardInputs, board_inputs
 from rubricweb.grades.matrices import StampedCache, TopicGrades
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, fresh_scores, item_scores
 from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
-from rubricweb.review.models import Flag, FlagEvent
+from rubricweb.review.models import Flag, FlagEvent, FlagQuerySet
 from rubricweb.review.problems import (
     EvidenceItem,
     EvidenceQuery,
@@ -102,6 +108,8 @@ class Problems:
     listed: tuple[ListedProblem, ...]
     """Open problems, those that move the board most first."""
     set_aside: tuple[ListedProblem, ...]
+    decided: Mapping[Name, FlagEvent]
+    """Why people set something aside, by what they looked at."""
     ungraded: int
     """Relevant passages without any grade."""
     n_topics: int
@@ -116,7 +124,7 @@ class ProblemRow:
     """A problem as it is listed."""
 
     problem: ListedProblem
-    topic: Topic
+    query_id: str
     text: str
     doc_id: str
     decision: FlagEvent | None
@@ -230,9 +238,11 @@ def problems(
             listed.append(ListedProblem(ProblemKind.COPIES, key, topic_id, group, None))
     decided = decisions(bank)
     listed.sort(key=_weight)
+    set_aside = {problem.key for problem in listed if decision(problem, decided)} if decided else set()
     return Problems(
-        tuple(problem for problem in listed if decision(problem, decided) is None),
-        tuple(problem for problem in listed if decision(problem, decided)),
+        tuple(problem for problem in listed if problem.key not in set_aside),
+        tuple(problem for problem in listed if problem.key in set_aside),
+        decided,
         len(passages.ungraded),
         len(looked_at),
     )
@@ -263,14 +273,24 @@ def decisions(bank: Bank) -> dict[Name, FlagEvent]:
 
     A decision is about a wording: the problem is back once its item is reworded.
     """
-    flags = Flag.objects.filter(bank=bank, kind__in=set(FLAG_KINDS.values())).set_aside()
-    events = FlagEvent.objects.filter(pk__in=flags.values("decided"))
+    pks = tuple(_decided(bank.collection_id, bank.pk))
     decided: dict[Name, FlagEvent] = {}
-    for event in events.select_related("flag", "by").order_by("pk"):
+    for event in _events(pks) if pks else ():
         flag, other = event.flag, _OTHER.match(event.text)
         name = (flag.kind, flag.topic_id, flag.passage_id, flag.revision_id, other[1] if other else "")
         decided[name] = event
     return decided
+
+
+@compiled_readable
+def _decided(bank: int) -> QuerySet[Flag, Any]:
+    flags = FlagQuerySet(Flag).filter(bank=bank, kind__in=sorted(set(FLAG_KINDS.values())))
+    return flags.set_aside().values_list("decided", flat=True).order_by()
+
+
+@compiled_once
+def _events(pks: tuple[int, ...]) -> QuerySet[FlagEvent]:
+    return FlagEvent.objects.filter(pk__in=pks).select_related("flag", "by").order_by("pk")
 
 
 def decision(problem: ListedProblem, decided: Mapping[Name, FlagEvent]) -> FlagEvent | None:
@@ -287,25 +307,28 @@ def decision(problem: ListedProblem, decided: Mapping[Name, FlagEvent]) -> FlagE
     return next((decided[name] for name in names if name in decided), None)
 
 
-def rows(bank: Bank, page: Iterable[ListedProblem]) -> list[ProblemRow]:
+def rows(bank: Bank, page: Iterable[ListedProblem], decided: Mapping[Name, FlagEvent]) -> list[ProblemRow]:
     """Return a page of problems with their topics and texts."""
     page = list(page)
-    topics = bank.collection.topics.in_bulk({problem.topic_id for problem in page})
-    pks = {pk for problem in page if (pk := _passage(problem)) is not None}
-    passages = bank.collection.passages.in_bulk(pks)
-    decided = decisions(bank)
+    topics = collection_pool(bank.collection).by_topic
+    pks = tuple({pk for problem in page if (pk := _passage(problem)) is not None})
+    passages = {pk: (doc_id, text) for pk, doc_id, text in (_passages(pks) if pks else ())}
     listed_rows = []
     for problem in page:
-        passage = passages.get(_passage(problem) or 0)
-        finding, text = problem.finding, passage.text if passage else ""
+        doc_id, text = passages.get(_passage(problem) or 0, ("", ""))
+        finding = problem.finding
         if isinstance(finding, Suspect | WeakItem):
             text = finding.item.text or finding.item.uid
         elif isinstance(finding, NearPair):
             text = finding.duplicate.text
         why = decision(problem, decided)
-        topic = topics[problem.topic_id]
-        listed_rows.append(ProblemRow(problem, topic, text, passage.doc_id if passage else "", why))
+        listed_rows.append(ProblemRow(problem, topics[problem.topic_id].query_id, text, doc_id, why))
     return listed_rows
+
+
+@compiled_once
+def _passages(pks: tuple[int, ...]) -> QuerySet[Passage, Any]:
+    return Passage.objects.filter(pk__in=pks).values_list("pk", "doc_id", "text")
 
 
 def _passage(problem: ListedProblem) -> int | None:
@@ -316,21 +339,38 @@ def _passage(problem: ListedProblem) -> int | None:
 
 def weak_items(bank: Bank, topics: Sequence[TopicEvidence]) -> list[WeakItem]:
     """Return the marked items in their order. Grades that the reader must not see yet count as missing."""
-    topic_ids = [topic.pool.topic_id for topic in topics]
-    texts = dict(bank.collection.topics.filter(pk__in=topic_ids).values_list("pk", "text"))
-    named = Subtopic.objects.filter(topic__in=topic_ids).values_list("topic_id", "facet_id", "text")
-    subtopics = {(topic_id, facet_id): text for topic_id, facet_id, text in named}
-    facets = dict(bank.items.filter(topic__in=topic_ids).exclude(facet_id="").values_list("pk", "facet_id"))
+    texts = dict(_texts(bank.collection_id))
+    named = _subtopics(bank.collection_id)
+    subtopics = {(topic_id, facet_id): text for topic_id, facet_id, text in named if facet_id}
     weak: list[WeakItem] = []
     for topic in topics:
         topic_id = topic.pool.topic_id
-        ratings = np.where(topic.hidden[:, np.newaxis], MISSING, topic.ratings).astype(np.int8)
-        for column, item in enumerate(topic.items):
-            about = [texts[topic_id], subtopics.get((topic_id, facets.get(item.pk, "")), "")]
-            marks = [
-                *word_marks(item.text, item.kind, about),
-                *coverage_marks(ratings[:, column], min_grade=int(topic.min_grades[column])),
-            ]
-            if marks:
-                weak.append(WeakItem(item, topic_id, tuple(marks)))
+        own = tuple(subtopics.get((topic_id, item.facet_id), "") for item in topic.items)
+        weak += _weak_in(topic, texts[topic_id], own)
     return weak
+
+
+@compiled_once
+def _texts(collection: int) -> QuerySet[Topic, Any]:
+    return Topic.objects.filter(collection=collection).values_list("pk", "text").order_by()
+
+
+@compiled_once
+def _subtopics(collection: int) -> QuerySet[Subtopic, Any]:
+    rows = Subtopic.objects.filter(topic__collection=collection)
+    return rows.values_list("topic_id", "facet_id", "text").order_by()
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _weak_in(topic: TopicEvidence, text: str, subtopics: tuple[str, ...]) -> tuple[WeakItem, ...]:
+    """Return the marked items of one topic; `subtopics` are the texts of those of its items."""
+    weak: list[WeakItem] = []
+    ratings = np.where(topic.hidden[:, np.newaxis], MISSING, topic.ratings).astype(np.int8)
+    for column, item in enumerate(topic.items):
+        marks = [
+            *word_marks(item.text, item.kind, [text, subtopics[column]]),
+            *coverage_marks(ratings[:, column], min_grade=int(topic.min_grades[column])),
+        ]
+        if marks:
+            weak.append(WeakItem(item, topic.pool.topic_id, tuple(marks)))
+    return tuple(weak)

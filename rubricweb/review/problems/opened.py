@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import Http404, QueryDict
 
 from grading.formats.reading import text_lines
@@ -16,10 +17,11 @@ from rubricweb.accounts.models import User
 from rubricweb.banks import access, changes
 from rubricweb.banks.actions import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import Context, parse_id
 from rubricweb.corpus.access import pooled_passage
-from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.corpus.models import Passage, Topic
 from rubricweb.editor import figures, impact
 from rubricweb.editor.forms import Wording, new_item_form, wording_form
 from rubricweb.editor.what_if import what_if
@@ -274,9 +276,7 @@ def opened(
     }
     for suspect in suspects(own):
         if suspect.item.pk == item.pk:
-            passages = _covering(
-                item.bank.collection, own[0], suspect.spurious.passages, suspect.spurious.item
-            )
+            passages = _covering(own[0], suspect.spurious.passages, suspect.spurious.item)
             context |= {"spurious": suspect.spurious, "passages": passages}
     return context
 
@@ -318,11 +318,15 @@ def group_of(bank: Bank, groups: Iterable[copies.PooledGroup], subject: APassage
     }
 
 
-def _covering(
-    collection: Collection, topic: TopicEvidence, covering: tuple[int, ...], column: int
-) -> list[CoveredPassage]:
+@compiled_once
+def _passages(pks: tuple[int, ...]) -> QuerySet[Passage]:
+    return Passage.objects.filter(pk__in=pks)
+
+
+def _covering(topic: TopicEvidence, covering: tuple[int, ...], column: int) -> list[CoveredPassage]:
     rows = covering[:PASSAGES]
-    texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in rows])
+    pks = tuple(topic.pool.passage_pks[row] for row in rows)
+    texts = {passage.pk: passage for passage in _passages(pks)}
     return [
         CoveredPassage(
             texts[topic.pool.passage_pks[row]],

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -21,6 +22,7 @@ from rubricweb.banks import actions, selectors
 from rubricweb.banks.access import bank_topic_for_editor, item_for_editor
 from rubricweb.banks.changes import BankError, EditConflict
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.compiled import compiled_once
 from rubricweb.core.http import (
     Context,
     HtmxRequest,
@@ -30,7 +32,7 @@ from rubricweb.core.http import (
     parse_id,
 )
 from rubricweb.corpus import access, duplicates
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor import items
 from rubricweb.editor.forms import SeenForm, wording_form
 from rubricweb.grades.raters import raters
@@ -79,7 +81,7 @@ def _context(
     form = ProblemsForm(address, banks(collection))
     bank = form.offered_bank()
     rater = form.offer(raters(bank))
-    form.offer_bank(bank, collection.topics.all())
+    form.offer_bank(bank, _topics(collection.pk))
     topics = evidence(bank, rater, form.query, user, form.topic_id)
     search = duplicates.latest_search(collection)
     groups = copies.pooled_groups(collection, search, bank, rater) if search else []
@@ -101,7 +103,7 @@ def _context(
         "problems": listed,
         "hidden": count_hidden(topics),
         "page": page,
-        "rows": (rows := listing.rows(bank, page)),
+        "rows": (rows := listing.rows(bank, page, listed.decided)),
         "most": max((problem.effect.change for problem in kept if problem.effect), default=0.0),
         "kinds": [(kind, KINDS[kind], count) for kind, count in listed.counts().items()],
         "key": key,
@@ -123,6 +125,11 @@ def _context(
             context |= opened.opened(subject, topics, rater, form.query)
             context |= _nearest(context, typed or address)
     return context
+
+
+@compiled_once
+def _topics(collection: int) -> QuerySet[Topic]:
+    return Topic.objects.filter(collection=collection)
 
 
 def _neighbours(kept: list[ListedProblem], place: int | None) -> Context:
