@@ -44,19 +44,20 @@ def problem_rows(context: Context) -> SafeString:
     """Draw the rows of the page; each opens its problem."""
     request, opened, most = context["request"], context["key"], context["most"]
     address = request.GET.copy()
-    address.pop("page", None)
+    for name in ("page", "problem"):
+        address.pop(name, None)
+    kept = f"{address.urlencode()}&" if address else ""
     drawn = []
     for row in context["rows"]:
         problem = row.problem
-        address["problem"] = problem.key
         drawn.append(
             fill(
                 ROW,
                 key=problem.key,
                 page=request.path,
-                to=f"?{address.urlencode()}",
+                to=f"?{kept}problem={problem.key}",
                 current=SafeString(' aria-current="true"') if problem.key == opened else NOTHING,
-                text=truncatechars(row.text, SHOWN_CHARS),
+                text=_cut(row.text, SHOWN_CHARS),
                 move=_move(row),
                 why=_why(row),
                 decision=_decision(row),
@@ -64,6 +65,10 @@ def problem_rows(context: Context) -> SafeString:
             )
         )
     return joined(drawn)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else truncatechars(text, most)
 
 
 def _move(row: ProblemRow) -> SafeString:
@@ -93,7 +98,7 @@ def _why(row: ProblemRow) -> SafeString:
         kind = _kind("No question covers it")
         return fill(UNCOVERED, kind=kind, topic=topic, doc_id=row.doc_id, judged=judged, best=best)
     if isinstance(finding, NearPair):
-        other = bdi(truncatechars(finding.keep.text, SHOWN_CHARS_OF_OTHER))
+        other = bdi(_cut(finding.keep.text, SHOWN_CHARS_OF_OTHER))
         return fill(SAME, kind=_kind("Same twice"), topic=topic, other=other)
     passages, items = counted(len(finding.rows), "passage"), counted(finding.n_differing, "item")
     return fill(COPIES, kind=_kind("Near-duplicates"), topic=topic, passages=passages, items=items)
