@@ -198,14 +198,18 @@ def announce_done() -> int:
     return sum(_announce(campaign) for campaign in done)
 
 
+def with_open_turns() -> Exists:
+    """Return the condition of campaigns that have a turn which somebody has or may take."""
+    unreadable = CampaignCell.objects.filter(UNREADABLE, pk=OuterRef("cell"))
+    turns = Turn.objects.filter(campaign=OuterRef("pk"), state__in=(State.PENDING, State.LEASED))
+    return Exists(turns.filter(~Exists(unreadable)))
+
+
 def _done(collection_id: int, since: dt.datetime) -> QuerySet[Campaign]:
     """Return the campaigns done after `since` that were not announced yet."""
-    turns = Turn.objects.filter(campaign=OuterRef("pk"))
-    unreadable = CampaignCell.objects.filter(UNREADABLE, pk=OuterRef("cell"))
-    is_open = turns.filter(~Exists(unreadable), state__in=(State.PENDING, State.LEASED))
     campaigns = Campaign.objects.filter(collection=collection_id, is_standing=False)
     ended = campaigns.annotate(last=Max("turns__done_at")).filter(
-        Q(closed_at__gte=since) | (Q(last__gte=since) & ~Exists(is_open))
+        Q(closed_at__gte=since) | (Q(last__gte=since) & ~with_open_turns())
     )
     subjects = Announced.objects.filter(collection=collection_id).values_list("subject", flat=True)
     announced = [int(subject.partition(" ")[2]) for subject in subjects if subject.startswith("campaign ")]

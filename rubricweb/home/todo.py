@@ -21,6 +21,7 @@ from rubricweb.banks.secrecy import sees_secrets
 from rubricweb.campaigns.conflicts import ConflictQuery
 from rubricweb.campaigns.leases import LAPSED, NEW
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
+from rubricweb.campaigns.progress import with_open_turns
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.core.compiled import compiled_once
 from rubricweb.core.reader import everything
@@ -178,9 +179,8 @@ def _open_flags(collections: Keys) -> QuerySet[Flag, tuple[int, int | None, bool
 @compiled_once
 def _numbers(collections: Keys) -> QuerySet[Collection, Any]:
     """Count by collection what waits for organizers, in the order of `OpenWork`."""
-    turns = Turn.objects.filter(campaign=OuterRef("pk"))
-    is_open = turns.filter(state__in=(State.PENDING, State.LEASED))
-    has_all = Exists(turns.filter(state=State.SUBMITTED)) & ~Exists(is_open)
+    submitted = Turn.objects.filter(campaign=OuterRef("pk"), state=State.SUBMITTED)
+    has_all = Exists(submitted) & ~with_open_turns()
     late = Submission.objects.filter(outcome=Submission.Outcome.LATE)
     return (
         Collection.objects.filter(pk__in=collections)

@@ -13,7 +13,7 @@ from rubricweb.campaigns.actions import close_campaign
 from rubricweb.campaigns.conflicts import ConflictQuery, conflicts
 from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
-from rubricweb.corpus.models import Run
+from rubricweb.corpus.models import Passage, Run
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import GradingJob
 from rubricweb.home.checklist import checklist_of
@@ -119,6 +119,11 @@ def test_an_open_campaign_keeps_the_release_waiting(bank, collection, owner, ass
     assert campaigns().startswith(f"{2 * HIDDEN} ratings left in campaigns; {cells}; ")
     Turn.objects.update(state=Turn.State.SUBMITTED)
     assert campaigns().startswith(f"{cells}; ")
+    assert tasks(client_of(owner).get("/"))["rated campaign to close"] == 1
+    turn = Turn.objects.select_related("cell").first()
+    Turn.objects.filter(pk=turn.pk).update(state=Turn.State.PENDING)
+    assert "rated campaign to close" not in tasks(client_of(owner).get("/"))
+    Passage.objects.filter(pk=turn.cell.passage_id).update(text="")  # then nobody can rate it
     assert tasks(client_of(owner).get("/"))["rated campaign to close"] == 1
     assert "rated campaign to close" not in tasks(client_of(assessor).get("/"))
     close_campaign(campaign, by=owner)
